@@ -1,0 +1,153 @@
+"""
+The C++ engine. Use it through codec_core's classes; only codec_core itself imports this module.
+"""
+
+from typing import Annotated, Any
+
+import numpy
+from numpy.typing import NDArray
+
+def inspect_model(path: str) -> dict[str, Any]:
+    """
+    Checks a model file completely, values included, and says what it holds.
+
+    Returns a dict: weight_class, numerics (the file's default), name (general.name, else the file's own),
+    geometry (nested dict), tensors (list of dict: name, stored_name, type, shape slowest-varying first as numpy has it,
+    bytes), metadata (values as Python's own; an array as its element_type and count), file_bytes.
+    Memory use does not grow with the file. Raises ModelAccessError, ModelFormatError, ModelContractError or, for a
+    q8_0 file, UnavailableError.
+    """
+
+class CodecModel:
+    """A loaded model: immutable, shared by every session."""
+
+    @staticmethod
+    def open(path: str, numerics: str = "", isa: str = "", threads: int = 1) -> CodecModel:
+        """
+        Reads, checks and packs a GGUF file. Empty `numerics`: what the file asks for. Empty `isa`: the best here.
+        """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def weight_class(self) -> str: ...
+    @property
+    def numerics(self) -> str: ...
+    @property
+    def isa(self) -> str: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def sample_rate_hz(self) -> int: ...
+    @property
+    def frame_samples(self) -> int: ...
+    @property
+    def frame_rate_hz(self) -> float: ...
+    @property
+    def levels(self) -> int: ...
+    @property
+    def default_levels(self) -> int: ...
+    @property
+    def codebook_entries(self) -> int: ...
+    @property
+    def context_steps(self) -> int: ...
+    @property
+    def weights_bytes(self) -> int: ...
+    @property
+    def encoder_state_bytes(self) -> int: ...
+    @property
+    def decoder_state_bytes(self) -> int: ...
+
+class Session:
+    """One stream's state."""
+
+    @property
+    def levels(self) -> int: ...
+    @property
+    def position_frames(self) -> int: ...
+    @property
+    def state_bytes(self) -> int: ...
+    def require_open(self) -> None: ...
+    def reset(self) -> None: ...
+    def close(self) -> None: ...
+    def save_state(self) -> bytes: ...
+    def load_state(self, state: bytes) -> None: ...
+
+class EncoderSession(Session):
+    """PCM to codes."""
+
+    def __init__(self, model: CodecModel, levels: int) -> None: ...
+
+class DecoderSession(Session):
+    """Codes to PCM."""
+
+    def __init__(self, model: CodecModel, levels: int) -> None: ...
+
+def encode_batch(
+    sessions: list[EncoderSession],
+    pcm: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    observer: object | None = None,
+) -> Annotated[NDArray[numpy.int32], dict(order="C")]:
+    """
+    One frame of each session: float32 [sessions, frame_samples] -> int32 [sessions, levels].
+
+    `observer(name, float32 [lanes, rows, channels])` sees every stage; what it raises ends the step unmade.
+    """
+
+def decode_batch(
+    sessions: list[DecoderSession],
+    codes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    observer: object | None = None,
+) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
+    """
+    One frame of each session: int32 [sessions, levels] -> float32 [sessions, frame_samples], not clipped.
+    """
+
+class Kernels:
+    """The kernels of one instruction set, for tests and benchmarks."""
+
+    def __init__(self, isa: str) -> None: ...
+    @staticmethod
+    def usable_isas() -> list[str]:
+        """Names of the kernel tables this machine can run, best first."""
+
+    @staticmethod
+    def rotary(position_steps: int, pairs: int, max_period: float) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
+        """float32 [2, pairs]: cosines, sines"""
+
+    def elu(
+        self, values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]: ...
+    def gelu(
+        self, values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]: ...
+    def matmul(
+        self,
+        weights: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        columns: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
+        """weights [M, K], columns [N, K] -> float32 [N, M]"""
+
+    def layer_norm(
+        self,
+        values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        weight: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]: ...
+    def attention(
+        self,
+        query: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        keys: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        first_slot: int,
+        count: int,
+        scale: float,
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
+        """keys, values: [slots, head_dim] -> float32 [head_dim]"""
+
+    def nearest_codeword(
+        self,
+        codewords: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        residuals: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    ) -> list[int]:
+        """codewords [entries, dim], residuals [N, dim] -> N codes"""

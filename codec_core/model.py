@@ -1,0 +1,205 @@
+"""A loaded model: opened once, immutable, shared by every session and thread."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codec_core import _ext, snapshot
+from codec_core.errors import InputShapeError, ModelAccessError, SettingError, UnavailableError
+from codec_core.session import DecoderSession, EncoderSession, code_rows, pcm_rows
+
+_PACKAGED_MODELS = Path(__file__).parent / "models"
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What a loaded model is.
+
+    ``levels`` are in the file, ``default_levels`` is what a session gets unless told otherwise; ``isa`` is the instruction set
+    its kernels use; ``weights_bytes`` is the one packed copy in memory; the state sizes are per session.
+    """
+
+    name: str
+    path: str
+    sha256: str
+    weight_class: str
+    numerics: str
+    sample_rate_hz: int
+    frame_samples: int
+    frame_rate_hz: float
+    levels: int
+    default_levels: int
+    codebook_entries: int
+    isa: str
+    threads: int
+    weights_bytes: int
+    encoder_state_bytes: int
+    decoder_state_bytes: int
+
+
+def resolve_model_path(name_or_path: str | os.PathLike[str]) -> Path:
+    """Return the file behind a model's name or path.
+
+    A bare name is one of the models embedded in the package (``default``); anything with a separator or a suffix is a path.
+
+    Raises:
+        ModelAccessError: a bare name that no embedded model has.
+
+    """
+    text = os.fspath(name_or_path)
+    if os.sep in text or Path(text).suffix:
+        return Path(text)
+    packaged = _PACKAGED_MODELS / f"{text}.gguf"
+    if packaged.is_file():
+        return packaged
+    if Path(text).exists():
+        return Path(text)
+    names = ", ".join(sorted(path.stem for path in _PACKAGED_MODELS.glob("*.gguf")))
+    raise ModelAccessError("model", repr(text), f"the path of a GGUF file or an embedded model ({names})")
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelAccessError(f"model file {path}", error.strerror or str(error), "a readable file") from error
+
+
+def _chosen_threads(threads: int | None) -> int:
+    text = os.environ.get("MIMI_THREADS", "1") if threads is None else threads
+    try:
+        count = int(text)
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise SettingError("threads", repr(text), "a whole number of at least 1")
+    return count
+
+
+class CodecModel:
+    """A Mimi model ready to serve sessions. Made by :meth:`open`; safe to use from any thread."""
+
+    def __init__(self, native: _ext.CodecModel, info: ModelInfo) -> None:
+        self._native = native
+        self.info = info
+
+    @classmethod
+    def open(
+        cls,
+        path_or_name: str | os.PathLike[str],
+        numerics: str | None = None,
+        threads: int | None = None,
+        ram_budget_bytes: int | None = None,
+    ) -> CodecModel:
+        """Read, check and pack a GGUF model file.
+
+        Args:
+            path_or_name: a path, or the name of an embedded model (``default``).
+            numerics: ``kyutai`` or ``ggml``; None takes what the file asks for.
+            threads: threads one step may use, the caller's included; None takes ``MIMI_THREADS``, else 1. No result depends
+                on it.
+            ram_budget_bytes: None. Running a model in less memory than its weights need is not offered by this version.
+
+        The instruction set is the best this machine has, or the one ``MIMI_ISA`` names (``scalar``, ``avx2``, ``avx512``).
+
+        Raises:
+            ModelAccessError, ModelFormatError, ModelContractError: the file is refused.
+            SettingError: an argument outside its legal values.
+            UnavailableError: legal, but not on this machine or in this version.
+
+        """
+        if ram_budget_bytes is not None:
+            raise UnavailableError("ram_budget_bytes", str(ram_budget_bytes), "None: this version keeps all weights in memory")
+        path = resolve_model_path(path_or_name)
+        native = _ext.CodecModel.open(os.fspath(path), numerics or "", os.environ.get("MIMI_ISA", ""), _chosen_threads(threads))
+        return cls(native, _describe(native, path))
+
+    @property
+    def window_stats(self) -> None:
+        """Counters of the weight window; None where all weights are resident."""
+        return None
+
+    def encoder(self, levels: int | None = None) -> EncoderSession:
+        """Return a new stream from PCM to codes of ``levels`` (1 .. ``info.levels``; None: ``info.default_levels``)."""
+        return EncoderSession(self._native, self.info, levels)
+
+    def decoder(self, levels: int | None = None) -> DecoderSession:
+        """Return a new stream from codes of ``levels`` to PCM."""
+        return DecoderSession(self._native, self.info, levels)
+
+    def encode_batch(self, sessions: Sequence[EncoderSession], pcm: ArrayLike) -> NDArray[np.int32]:
+        """Encode one frame of each session in one pass over the weights.
+
+        Args:
+            sessions: distinct sessions of this model with the same number of levels.
+            pcm: float32 or int16 [sessions, frame_samples], each row the next frame of its session.
+
+        Returns:
+            int32 [sessions, levels], bit-equal to encoding one by one.
+
+        Raises:
+            CodecError: as :meth:`EncoderSession.encode`; no session has moved.
+
+        """
+        frames = pcm_rows(pcm)
+        _require_rows("PCM", frames, len(sessions))
+        return _ext.encode_batch([session.native for session in sessions], frames)
+
+    def decode_batch(self, sessions: Sequence[DecoderSession], codes: ArrayLike) -> NDArray[np.float32]:
+        """Decode one frame of each session in one pass: int [sessions, levels] -> float32 [sessions, frame_samples]."""
+        rows = code_rows(codes)
+        _require_rows("codes", rows, len(sessions))
+        return _ext.decode_batch([session.native for session in sessions], rows)
+
+    def restore_encoder(self, blob: bytes) -> EncoderSession:
+        """Continue an encoder session from :meth:`EncoderSession.snapshot`, bit for bit.
+
+        Raises:
+            SnapshotError: damaged, or of another model, numerics or direction.
+
+        """
+        content = snapshot.unpack(blob, self.info, "encoder")
+        session = self.encoder(content.levels)
+        session.restore_parts(content)
+        return session
+
+    def restore_decoder(self, blob: bytes) -> DecoderSession:
+        """Continue a decoder session from :meth:`DecoderSession.snapshot`, bit for bit."""
+        content = snapshot.unpack(blob, self.info, "decoder")
+        session = self.decoder(content.levels)
+        session.restore_parts(content)
+        return session
+
+
+def _require_rows(what: str, rows: NDArray[np.float32] | NDArray[np.int32], sessions: int) -> None:
+    if rows.ndim != 2 or rows.shape[0] != sessions:
+        raise InputShapeError(what, f"{list(rows.shape)}", f"one row for each of {sessions} sessions")
+
+
+def _describe(native: _ext.CodecModel, path: Path) -> ModelInfo:
+    return ModelInfo(
+        name=native.name or path.stem,
+        path=os.fspath(path),
+        sha256=_sha256(path),
+        weight_class=native.weight_class,
+        numerics=native.numerics,
+        sample_rate_hz=native.sample_rate_hz,
+        frame_samples=native.frame_samples,
+        frame_rate_hz=native.frame_rate_hz,
+        levels=native.levels,
+        default_levels=native.default_levels,
+        codebook_entries=native.codebook_entries,
+        isa=native.isa,
+        threads=native.threads,
+        weights_bytes=native.weights_bytes,
+        encoder_state_bytes=native.encoder_state_bytes,
+        decoder_state_bytes=native.decoder_state_bytes,
+    )

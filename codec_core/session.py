@@ -1,0 +1,259 @@
+"""One stream in one direction: an encoder or a decoder session.
+
+A session is used by one thread at a time; a second one is refused with :class:`~codec_core.errors.SessionBusyError`. After any
+error the session is as it was before the call and may go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codec_core import _ext
+from codec_core.errors import CodeRangeError, InputShapeError, InputTypeError
+from codec_core.framing import FrameAccumulator
+from codec_core.pcm import to_float32
+from codec_core.snapshot import SnapshotContent, pack
+
+if TYPE_CHECKING:
+    from codec_core.model import ModelInfo
+
+StageObserver = Callable[[str, NDArray[np.float32]], None]
+"""Called with each stage's name and its values, float32 [lanes, steps, channels]; what it raises ends the step unmade."""
+
+Native = TypeVar("Native", bound=_ext.Session)
+
+
+def pcm_rows(pcm: ArrayLike) -> NDArray[np.float32]:
+    """Return PCM as contiguous float32; int16 is scaled by 1/32768.
+
+    Raises:
+        InputTypeError: another element type. NonFiniteInputError: NaN or infinity.
+
+    """
+    return np.ascontiguousarray(to_float32(np.asarray(pcm)))
+
+
+def code_rows(codes: ArrayLike) -> NDArray[np.int32]:
+    """Return codes of any integer type as contiguous int32.
+
+    Raises:
+        InputTypeError: not integers. CodeRangeError: an integer that no 32-bit code can be.
+
+    """
+    values = np.asarray(codes)
+    if values.dtype.kind not in "iu":
+        raise InputTypeError("codes", str(values.dtype), "an integer type")
+    limits = np.iinfo(np.int32)
+    wide = values.dtype.itemsize >= limits.dtype.itemsize
+    if wide and values.size and (int(values.min()) < limits.min or int(values.max()) > limits.max):
+        raise CodeRangeError("codes", f"{values.min()} .. {values.max()}", "codes of the model's codebooks")
+    return np.ascontiguousarray(values, dtype=np.int32)
+
+
+class _Session(Generic[Native]):
+    """What both directions share."""
+
+    direction: str
+
+    def __init__(self, native: Native, info: ModelInfo) -> None:
+        self.native = native
+        self.info = info
+
+    @property
+    def levels(self) -> int:
+        """RVQ levels of this stream."""
+        return self.native.levels
+
+    @property
+    def position_frames(self) -> int:
+        """Frames encoded or decoded since the start or the last reset."""
+        return self.native.position_frames
+
+    @property
+    def state_bytes(self) -> int:
+        """Memory the stream's state holds."""
+        return self.native.state_bytes
+
+    def close(self) -> None:
+        """End the session; every later call raises :class:`~codec_core.errors.SessionClosedError`. Twice is no error."""
+        self.native.close()
+
+    @contextmanager
+    def _all_or_nothing(self, frames: int) -> Iterator[None]:
+        """Undo the frames before the one that failed, where a call makes several."""
+        before = self.native.save_state() if frames > 1 else None
+        try:
+            yield
+        except BaseException:
+            if before is not None:
+                self.native.load_state(before)
+            raise
+
+
+class EncoderSession(_Session[_ext.EncoderSession]):
+    """A stream from 24 kHz mono PCM to codes. Made by :meth:`codec_core.CodecModel.encoder`."""
+
+    direction = "encoder"
+
+    def __init__(self, model: _ext.CodecModel, info: ModelInfo, levels: int | None) -> None:
+        super().__init__(_ext.EncoderSession(model, _checked_levels(levels, info)), info)
+        self._accumulator = FrameAccumulator(info.frame_samples)
+
+    @property
+    def pending_samples(self) -> int:
+        """Samples of :meth:`push` that do not fill a frame yet, 0 .. 1919."""
+        return self._accumulator.pending_samples
+
+    def encode(self, pcm: ArrayLike, observer: StageObserver | None = None) -> NDArray[np.int32]:
+        """Encode exactly one frame, past whatever :meth:`push` still holds back.
+
+        Args:
+            pcm: float32 (full scale -1 .. 1) or int16 [frame_samples].
+            observer: sees every stage of the step.
+
+        Returns:
+            int32 [levels].
+
+        Raises:
+            InputShapeError, InputTypeError, NonFiniteInputError, NumericOverflowError, SessionBusyError, SessionClosedError.
+
+        """
+        frame = pcm_rows(pcm)
+        if frame.shape != (self.info.frame_samples,):
+            raise InputShapeError("PCM", str(list(frame.shape)), f"[{self.info.frame_samples}]: one frame")
+        codes: NDArray[np.int32] = _ext.encode_batch([self.native], frame[np.newaxis], observer)[0]
+        return codes
+
+    def push(self, chunk: ArrayLike) -> NDArray[np.int32]:
+        """Take PCM of any length and encode the frames it completes.
+
+        Args:
+            chunk: float32 or int16 [n], n >= 0.
+
+        Returns:
+            int32 [levels, frames], frames >= 0. How a stream is cut into chunks never shows.
+
+        Raises:
+            CodecError: as :meth:`encode`; the chunk was then not taken.
+
+        """
+        samples = pcm_rows(chunk)
+        held_back = self._accumulator.pending()
+        frames = self._accumulator.push(samples)
+        try:
+            return self._encode_frames(frames)
+        except BaseException:
+            self._accumulator.restore(held_back)
+            raise
+
+    def flush(self) -> NDArray[np.int32]:
+        """Pad the unfinished frame with zeros and encode it: int32 [levels, 1], or [levels, 0] where there is none."""
+        held_back = self._accumulator.pending()
+        try:
+            return self._encode_frames(self._accumulator.flush())
+        except BaseException:
+            self._accumulator.restore(held_back)
+            raise
+
+    def reset(self) -> None:
+        """Become as a new session, bit for bit; what :meth:`push` held back is dropped."""
+        self.native.reset()
+        self._accumulator.clear()
+
+    def snapshot(self) -> bytes:
+        """Return the whole state, the unfinished frame of :meth:`push` included; see :mod:`codec_core.snapshot`."""
+        content = SnapshotContent(self.levels, self._accumulator.pending(), self.native.save_state())
+        return pack(self.info, self.direction, content)
+
+    def restore_parts(self, content: SnapshotContent) -> None:
+        """Take over what a snapshot held (used by :meth:`codec_core.CodecModel.restore_encoder`)."""
+        self.native.load_state(content.state)
+        self._accumulator.restore(content.pending)
+
+    def _encode_frames(self, frames: NDArray[np.float32]) -> NDArray[np.int32]:
+        codes = np.empty((self.levels, len(frames)), np.int32)
+        if not len(frames):
+            self.native.require_open()
+        with self._all_or_nothing(len(frames)):
+            for index, frame in enumerate(frames):
+                codes[:, index] = _ext.encode_batch([self.native], frame[np.newaxis])[0]
+        return codes
+
+
+class DecoderSession(_Session[_ext.DecoderSession]):
+    """A stream from codes to 24 kHz mono PCM. Made by :meth:`codec_core.CodecModel.decoder`."""
+
+    direction = "decoder"
+
+    def __init__(self, model: _ext.CodecModel, info: ModelInfo, levels: int | None) -> None:
+        super().__init__(_ext.DecoderSession(model, _checked_levels(levels, info)), info)
+
+    def decode(self, codes: ArrayLike, observer: StageObserver | None = None) -> NDArray[np.float32]:
+        """Decode exactly one frame.
+
+        Args:
+            codes: integers [levels], each 0 .. codebook_entries - 1.
+            observer: sees every stage of the step.
+
+        Returns:
+            float32 [frame_samples], nominally -1 .. 1, not clipped.
+
+        Raises:
+            InputShapeError, InputTypeError, CodeRangeError, NumericOverflowError, SessionBusyError, SessionClosedError.
+
+        """
+        frame = code_rows(codes)
+        if frame.shape != (self.levels,):
+            raise InputShapeError("codes", str(list(frame.shape)), f"[{self.levels}]: one frame")
+        pcm: NDArray[np.float32] = _ext.decode_batch([self.native], frame[np.newaxis], observer)[0]
+        return pcm
+
+    def push(self, codes: ArrayLike) -> NDArray[np.float32]:
+        """Decode several frames.
+
+        Args:
+            codes: integers [levels, frames], frames >= 0.
+
+        Returns:
+            float32 [frames * frame_samples].
+
+        Raises:
+            CodecError: as :meth:`decode`; no frame was then decoded.
+
+        """
+        rows = code_rows(codes)
+        if rows.ndim != 2 or rows.shape[0] != self.levels:
+            raise InputShapeError("codes", str(list(rows.shape)), f"[{self.levels}, frames]")
+        pcm = np.empty((rows.shape[1], self.info.frame_samples), np.float32)
+        if not len(pcm):
+            self.native.require_open()
+        with self._all_or_nothing(len(pcm)):
+            for index, frame in enumerate(np.ascontiguousarray(rows.T)):
+                pcm[index] = _ext.decode_batch([self.native], frame[np.newaxis])[0]
+        return pcm.reshape(-1)
+
+    def reset(self) -> None:
+        """Become as a new session, bit for bit."""
+        self.native.reset()
+
+    def snapshot(self) -> bytes:
+        """Return the whole state; see :mod:`codec_core.snapshot`."""
+        content = SnapshotContent(self.levels, np.empty(0, np.float32), self.native.save_state())
+        return pack(self.info, self.direction, content)
+
+    def restore_parts(self, content: SnapshotContent) -> None:
+        """Take over what a snapshot held (used by :meth:`codec_core.CodecModel.restore_decoder`)."""
+        self.native.load_state(content.state)
+
+
+def _checked_levels(levels: int | None, info: ModelInfo) -> int:
+    if levels is None:
+        return info.default_levels
+    if isinstance(levels, bool) or not isinstance(levels, (int, np.integer)):
+        raise InputTypeError("levels", type(levels).__name__, "an integer")
+    return max(int(levels), 0)

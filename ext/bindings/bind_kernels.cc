@@ -1,0 +1,126 @@
+// Kernels by instruction set, for tests and benchmarks only.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bindings/bindings.h"
+#include "kernels/dispatch.h"
+#include "kernels/rotary.h"
+#include "layers/linear.h"
+#include "layers/residual_vq.h"
+
+namespace nb = nanobind;
+
+namespace mimi {
+
+namespace {
+
+using Vector = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Result = nb::ndarray<nb::numpy, float, nb::c_contig>;
+
+Result copy_out(const float* values, std::initializer_list<std::size_t> shape) {
+    std::size_t count = 1;
+    for (const std::size_t extent : shape) count *= extent;
+    float* data = new float[count];
+    const nb::capsule owner(data, [](void* pointer) noexcept { delete[] static_cast<float*>(pointer); });
+    std::copy_n(values, count, data);
+    return Result(data, shape, owner);
+}
+
+using ArrayKernel = void (*)(const float* in, float* out, std::size_t count);
+
+// The kernels of one instruction set.
+struct Kernels {
+    explicit Kernels(const std::string& isa) : table(choose_kernels(isa)) {}
+    const KernelTable& table;
+};
+
+Result apply(ArrayKernel kernel, const Vector& in) {
+    std::vector<float> out(in.size());
+    kernel(in.data(), out.data(), in.size());
+    return copy_out(out.data(), {out.size()});
+}
+
+Result matmul(const Kernels& kernels, const Matrix& weights, const Matrix& columns) {
+    const PackedMatrix packed(weights.shape(0), weights.shape(1), [&](std::size_t o, std::size_t i) { return weights(o, i); });
+    std::vector<const float*> in;
+    std::vector<float*> out;
+    std::vector<float> values(columns.shape(0) * weights.shape(0));
+    for (std::size_t n = 0; n < columns.shape(0); ++n) {
+        in.push_back(columns.data() + n * columns.shape(1));
+        out.push_back(values.data() + n * weights.shape(0));
+    }
+    ScratchArena scratch;
+    ThreadPool pool(1);
+    const StepContext context{kernels.table, pool, scratch, {}, nullptr};
+    packed.multiply(context, nullptr, in.data(), out.data(), in.size());
+    return copy_out(values.data(), {columns.shape(0), weights.shape(0)});
+}
+
+Result layer_norm(const Kernels& kernels, const Vector& in, const Vector& weight, const Vector& bias) {
+    std::vector<float> out(in.size());
+    kernels.table.layer_norm(in.data(), weight.data(), bias.data(), out.data(), in.size());
+    return copy_out(out.data(), {out.size()});
+}
+
+Result attention(const Kernels& kernels, const Vector& query, const Matrix& keys, const Matrix& values, std::size_t first_slot,
+                 std::size_t count, float scale) {
+    std::vector<float> weights(count + block_outputs);
+    std::vector<float> out(query.size());
+    kernels.table.attention({query.data(), keys.data(), values.data(), keys.shape(1), keys.shape(0), first_slot, count,
+                             query.size(), scale, weights.data(), out.data()});
+    return copy_out(out.data(), {out.size()});
+}
+
+std::vector<std::int32_t> nearest_codeword(const Kernels& kernels, const Matrix& codewords, const Matrix& residuals) {
+    const Codebook codebook({codewords.data(), codewords.size()}, codewords.shape(0), codewords.shape(1));
+    std::vector<const float*> rows;
+    for (std::size_t n = 0; n < residuals.shape(0); ++n) rows.push_back(residuals.data() + n * residuals.shape(1));
+    std::vector<std::int32_t> codes(rows.size());
+    codebook.nearest(kernels.table, rows.data(), rows.size(), codes.data());
+    return codes;
+}
+
+Result rotary(std::uint64_t position_steps, std::size_t pairs, double max_period) {
+    const std::vector<float> frequencies = rotary_frequencies(pairs, max_period);
+    std::vector<float> values(2 * pairs);
+    rotary_angles(position_steps, frequencies, values.data(), values.data() + pairs);
+    return copy_out(values.data(), {2, pairs});
+}
+
+std::vector<std::string> usable_isas() {
+    std::vector<std::string> names;
+    for (const KernelTable* table : usable_kernels()) names.emplace_back(table->isa);
+    return names;
+}
+
+}  // namespace
+
+void bind_kernels(nb::module_& module) {
+    nb::class_<Kernels>(module, "Kernels", "The kernels of one instruction set, for tests and benchmarks.")
+        .def(nb::init<const std::string&>(), nb::arg("isa"))
+        .def_static("usable_isas", &usable_isas, "Names of the kernel tables this machine can run, best first.")
+        .def_static("rotary", &rotary, nb::arg("position_steps"), nb::arg("pairs"), nb::arg("max_period"),
+                    "float32 [2, pairs]: cosines, sines")
+        .def(
+            "elu", [](const Kernels& kernels, const Vector& in) { return apply(kernels.table.elu, in); }, nb::arg("values"))
+        .def(
+            "gelu", [](const Kernels& kernels, const Vector& in) { return apply(kernels.table.gelu, in); }, nb::arg("values"))
+        .def("matmul", &matmul, nb::arg("weights"), nb::arg("columns"), "weights [M, K], columns [N, K] -> float32 [N, M]")
+        .def("layer_norm", &layer_norm, nb::arg("values"), nb::arg("weight"), nb::arg("bias"))
+        .def("attention", &attention, nb::arg("query"), nb::arg("keys"), nb::arg("values"), nb::arg("first_slot"),
+             nb::arg("count"), nb::arg("scale"), "keys, values: [slots, head_dim] -> float32 [head_dim]")
+        .def("nearest_codeword", &nearest_codeword, nb::arg("codewords"), nb::arg("residuals"),
+             "codewords [entries, dim], residuals [N, dim] -> N codes");
+}
+
+}  // namespace mimi

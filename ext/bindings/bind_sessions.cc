@@ -1,0 +1,154 @@
+// Sessions and the batched steps. The GIL is released around compute only.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/shared_ptr.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "bindings/bindings.h"
+#include "codec/session.h"
+
+namespace nb = nanobind;
+
+namespace mimi {
+
+namespace {
+
+using FloatRows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using CodeRows = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using FloatResult = nb::ndarray<nb::numpy, float, nb::c_contig>;
+using CodeResult = nb::ndarray<nb::numpy, std::int32_t, nb::c_contig>;
+
+// A numpy array that owns `values`.
+template <class Result, class Value>
+Result own(std::unique_ptr<Value[]> values, std::initializer_list<std::size_t> shape) {
+    Value* data = values.release();
+    const nb::capsule owner(data, [](void* pointer) noexcept { delete[] static_cast<Value*>(pointer); });
+    return Result(data, shape, owner);
+}
+
+// Hands every stage to a Python callable as (name, float32 [lanes, rows, channels]).
+class PythonObserver : public StageObserver {
+public:
+    explicit PythonObserver(nb::callable callable) : callable_(std::move(callable)) {}
+
+    void stage(const char* name, const Activations& activations) override {
+        const nb::gil_scoped_acquire acquire;
+        auto values = std::make_unique<float[]>(activations.lanes * activations.row_floats());
+        for (std::size_t lane = 0; lane < activations.lanes; ++lane)
+            std::copy_n(activations.row(lane, 0), activations.row_floats(), values.get() + lane * activations.row_floats());
+        callable_(name, own<FloatResult>(std::move(values), {activations.lanes, activations.rows, activations.channels}));
+    }
+
+private:
+    nb::callable callable_;
+};
+
+std::optional<PythonObserver> make_observer(const nb::object& observer) {
+    if (observer.is_none()) return std::nullopt;
+    return std::make_optional<PythonObserver>(nb::cast<nb::callable>(observer));
+}
+
+template <class SessionType>
+using SessionList = nb::typed<nb::list, SessionType>;
+
+template <class SessionType>
+std::vector<SessionType*> session_pointers(const SessionList<SessionType>& sessions) {
+    std::vector<SessionType*> pointers;
+    for (const nb::handle session : sessions) pointers.push_back(nb::cast<SessionType*>(session));
+    return pointers;
+}
+
+void require_shape(const char* what, std::size_t rows, std::size_t columns, std::size_t sessions, std::size_t width) {
+    if (rows != sessions || columns != width)
+        throw Error(ErrorCode::input_shape, what, "[" + std::to_string(rows) + ", " + std::to_string(columns) + "]",
+                    "[" + std::to_string(sessions) + ", " + std::to_string(width) + "]");
+}
+
+CodeResult encode_rows(const SessionList<EncoderSession>& sessions, const FloatRows& pcm, const nb::object& observer) {
+    const std::vector<EncoderSession*> pointers = session_pointers<EncoderSession>(sessions);
+    if (pointers.empty()) throw Error(ErrorCode::input_shape, "sessions", "none", "at least one");
+    const EncoderSession& first = *pointers.front();
+    require_shape("PCM", pcm.shape(0), pcm.shape(1), pointers.size(), first.model().geometry().frame_samples);
+    std::vector<const float*> rows;
+    for (std::size_t lane = 0; lane < pointers.size(); ++lane) rows.push_back(pcm.data() + lane * pcm.shape(1));
+    auto codes = std::make_unique<std::int32_t[]>(pointers.size() * first.levels());
+    std::optional<PythonObserver> stages = make_observer(observer);
+    {
+        const nb::gil_scoped_release release;
+        encode_batch(pointers, rows.data(), codes.get(), stages ? &*stages : nullptr);
+    }
+    return own<CodeResult>(std::move(codes), {pointers.size(), first.levels()});
+}
+
+FloatResult decode_rows(const SessionList<DecoderSession>& sessions, const CodeRows& codes, const nb::object& observer) {
+    const std::vector<DecoderSession*> pointers = session_pointers<DecoderSession>(sessions);
+    if (pointers.empty()) throw Error(ErrorCode::input_shape, "sessions", "none", "at least one");
+    const DecoderSession& first = *pointers.front();
+    require_shape("codes", codes.shape(0), codes.shape(1), pointers.size(), first.levels());
+    const std::size_t samples = first.model().geometry().frame_samples;
+    auto pcm = std::make_unique<float[]>(pointers.size() * samples);
+    std::vector<float*> rows;
+    for (std::size_t lane = 0; lane < pointers.size(); ++lane) rows.push_back(pcm.get() + lane * samples);
+    std::optional<PythonObserver> stages = make_observer(observer);
+    {
+        const nb::gil_scoped_release release;
+        decode_batch(pointers, codes.data(), rows.data(), stages ? &*stages : nullptr);
+    }
+    return own<FloatResult>(std::move(pcm), {pointers.size(), samples});
+}
+
+nb::bytes save_state(Session& session) {
+    std::string bytes;
+    {
+        const nb::gil_scoped_release release;
+        bytes = session.save_state();
+    }
+    return nb::bytes(bytes.data(), bytes.size());
+}
+
+void load_state(Session& session, const nb::bytes& bytes) {
+    session.load_state(std::string(bytes.c_str(), bytes.size()));
+}
+
+template <class SessionType>
+void bind_session(nb::module_& module, const char* name, const char* doc) {
+    nb::class_<SessionType, Session>(module, name, doc)
+        .def(
+            "__init__",
+            [](SessionType* self, const std::shared_ptr<CodecModel>& model, std::size_t levels) {
+                new (self) SessionType(model, levels);
+            },
+            nb::arg("model"), nb::arg("levels"));
+}
+
+}  // namespace
+
+void bind_sessions(nb::module_& module) {
+    nb::class_<Session>(module, "Session", "One stream's state.")
+        .def_prop_ro("levels", &Session::levels)
+        .def_prop_ro("position_frames", &Session::position_frames)
+        .def_prop_ro("state_bytes", &Session::state_bytes)
+        .def("require_open", &Session::require_open)
+        .def("reset", &Session::reset, nb::call_guard<nb::gil_scoped_release>())
+        .def("close", &Session::close)
+        .def("save_state", &save_state)
+        .def("load_state", &load_state, nb::arg("state"));
+    bind_session<EncoderSession>(module, "EncoderSession", "PCM to codes.");
+    bind_session<DecoderSession>(module, "DecoderSession", "Codes to PCM.");
+    module.def("encode_batch", &encode_rows, nb::arg("sessions"), nb::arg("pcm"), nb::arg("observer") = nb::none(),
+               "One frame of each session: float32 [sessions, frame_samples] -> int32 [sessions, levels].\n\n"
+               "`observer(name, float32 [lanes, rows, channels])` sees every stage; what it raises ends the step unmade.");
+    module.def("decode_batch", &decode_rows, nb::arg("sessions"), nb::arg("codes"), nb::arg("observer") = nb::none(),
+               "One frame of each session: int32 [sessions, levels] -> float32 [sessions, frame_samples], not clipped.");
+}
+
+}  // namespace mimi

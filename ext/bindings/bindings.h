@@ -1,0 +1,14 @@
+// One register function per subject; module.cc calls them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace mimi {
+
+void bind_errors(nanobind::module_& module);
+void bind_kernels(nanobind::module_& module);
+void bind_model(nanobind::module_& module);
+void bind_model_file(nanobind::module_& module);
+void bind_sessions(nanobind::module_& module);
+
+}  // namespace mimi

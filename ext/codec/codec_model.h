@@ -1,0 +1,78 @@
+// A loaded model: geometry, weights, kernels and threads. Immutable once made and shared by every session, from any thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/scratch_arena.h"
+#include "base/thread_pool.h"
+#include "kernels/kernel_table.h"
+#include "model/geometry.h"
+#include "model/mimi_decoder.h"
+#include "model/mimi_encoder.h"
+#include "model/numerics.h"
+#include "model/split_rvq.h"
+#include "weights/gguf_reader.h"
+
+namespace mimi {
+
+struct ModelOptions {
+    std::string numerics;     // "kyutai", "ggml", or empty: what the file asks for
+    std::string isa;          // name of a kernel table, or empty: the best this machine has
+    std::size_t threads = 1;  // threads one step may use, the caller included; 1 .. max_threads
+};
+
+constexpr std::size_t max_threads = 256;
+
+class CodecModel {
+public:
+    // Reads, checks and packs the file at `path`; afterwards the file is closed. Errors: model_access, model_format,
+    // model_contract, setting, unavailable.
+    static std::shared_ptr<const CodecModel> open(const std::string& path, const ModelOptions& options);
+
+    CodecModel(const GgufReader& file, const ModelOptions& options);
+    CodecModel(const CodecModel&) = delete;
+    CodecModel& operator=(const CodecModel&) = delete;
+
+    const Geometry& geometry() const { return geometry_; }
+    const std::string& name() const { return name_; }  // general.name, or empty
+    const std::string& weight_class() const { return weight_class_; }
+    Numerics numerics() const { return numerics_; }
+    const KernelTable& kernels() const { return kernels_; }
+    const MimiEncoder& encoder() const { return encoder_; }
+    const MimiDecoder& decoder() const { return decoder_; }
+    ThreadPool& pool() const { return pool_; }
+    std::size_t weights_bytes() const { return rvq_.size_bytes() + encoder_.size_bytes() + decoder_.size_bytes(); }
+
+    // Scratch for one step; handed back to the model when the lease ends. There are as many as steps ever ran at once.
+    class ScratchLease {
+    public:
+        explicit ScratchLease(const CodecModel& model);
+        ~ScratchLease();
+        ScratchLease(const ScratchLease&) = delete;
+        ScratchLease& operator=(const ScratchLease&) = delete;
+        ScratchArena& arena() { return *arena_; }
+
+    private:
+        const CodecModel& model_;
+        std::unique_ptr<ScratchArena> arena_;
+    };
+
+private:
+    Geometry geometry_;
+    std::string name_;
+    std::string weight_class_;
+    Numerics numerics_;
+    const KernelTable& kernels_;
+    SplitRvq rvq_;
+    MimiEncoder encoder_;
+    MimiDecoder decoder_;
+    mutable ThreadPool pool_;
+    mutable std::mutex idle_scratch_mutex_;
+    mutable std::vector<std::unique_ptr<ScratchArena>> idle_scratch_;
+};
+
+}  // namespace mimi

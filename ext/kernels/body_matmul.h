@@ -1,0 +1,71 @@
+// The matrix product over packed weights, in register tiles of `Blocks` x 16 outputs by `Columns` columns.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/kernel_table.h"
+
+namespace mimi {
+
+template <class Vec>
+struct Matmul {
+    static void run(const MatmulTask& task) {
+        std::size_t block = task.first_block;
+        if (task.count <= Vec::narrow_columns) {
+            for (; block + Vec::narrow_blocks <= task.last_block; block += Vec::narrow_blocks)
+                all_columns<Vec::narrow_blocks, Vec::narrow_columns>(task, block);
+            for (; block < task.last_block; ++block) all_columns<1, Vec::narrow_columns>(task, block);
+            return;
+        }
+        for (; block + Vec::wide_blocks <= task.last_block; block += Vec::wide_blocks)
+            all_columns<Vec::wide_blocks, Vec::wide_columns>(task, block);
+        for (; block < task.last_block; ++block) all_columns<1, Vec::wide_columns>(task, block);
+    }
+
+private:
+    template <std::size_t Blocks, std::size_t Columns>
+    static void all_columns(const MatmulTask& task, std::size_t block) {
+        std::size_t column = 0;
+        for (; column + Columns <= task.count; column += Columns) tile<Blocks, Columns>(task, block, column);
+        if constexpr (Columns > 2) {
+            for (; column + 2 <= task.count; column += 2) tile<Blocks, 2>(task, block, column);
+        }
+        for (; column < task.count; ++column) tile<Blocks, 1>(task, block, column);
+    }
+
+    template <std::size_t Blocks, std::size_t Columns>
+    static void tile(const MatmulTask& task, std::size_t block, std::size_t column) {
+        const std::size_t block_floats = task.reduction * block_outputs;
+        const float* weights = task.weights + block * block_floats;
+        const float* x[Columns];
+        for (std::size_t n = 0; n < Columns; ++n) x[n] = task.columns[column + n];
+        for (std::size_t begin = 0; begin < task.reduction; begin += reduction_block) {
+            const std::size_t end = begin + reduction_block < task.reduction ? begin + reduction_block : task.reduction;
+            Vec sum[Blocks][Columns];
+            for (std::size_t b = 0; b < Blocks; ++b)
+                for (std::size_t n = 0; n < Columns; ++n) sum[b][n] = Vec::broadcast(0.0f);
+            for (std::size_t k = begin; k < end; ++k) {
+                Vec w[Blocks];
+                for (std::size_t b = 0; b < Blocks; ++b) w[b] = Vec::load(weights + b * block_floats + k * block_outputs);
+                for (std::size_t n = 0; n < Columns; ++n) {
+                    const Vec value = Vec::broadcast(x[n][k]);
+                    for (std::size_t b = 0; b < Blocks; ++b) sum[b][n] = Vec::fma(w[b], value, sum[b][n]);
+                }
+            }
+            for (std::size_t b = 0; b < Blocks; ++b)
+                for (std::size_t n = 0; n < Columns; ++n)
+                    write(task, block + b, task.rows[column + n], sum[b][n], begin == 0, end == task.reduction);
+        }
+    }
+
+    // Adds one block's chain to the output row, and the bias after the last.
+    static void write(const MatmulTask& task, std::size_t block, float* row, Vec sum, bool first, bool last) {
+        const std::size_t output = block * block_outputs;
+        const std::size_t count = task.outputs - output < block_outputs ? task.outputs - output : block_outputs;
+        if (!first) sum = Vec::load_partial(row + output, count) + sum;
+        if (last && task.bias) sum = sum + Vec::load_partial(task.bias + output, count);
+        sum.store_partial(row + output, count);
+    }
+};
+
+}  // namespace mimi

@@ -1,0 +1,35 @@
+#include "kernels/dispatch.h"
+
+#include <string>
+
+#include "base/error.h"
+
+namespace mimi {
+
+std::vector<const KernelTable*> usable_kernels() {
+    std::vector<const KernelTable*> usable;
+#ifdef MIMI_X86_64
+    // The builtin asks CPUID and XGETBV: a feature whose registers the operating system does not save reads as absent.
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl"))
+        usable.push_back(&avx512_kernels);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
+        usable.push_back(&avx2_kernels);
+#endif
+    usable.push_back(&scalar_kernels);
+    return usable;
+}
+
+const KernelTable& choose_kernels(std::string_view isa) {
+    const std::vector<const KernelTable*> usable = usable_kernels();
+    if (isa.empty()) return *usable.front();
+    std::string names;
+    for (const KernelTable* table : usable) {
+        if (isa == table->isa) return *table;
+        names += (names.empty() ? "" : ", ") + std::string(table->isa);
+    }
+    throw Error(ErrorCode::unavailable, "instruction set", std::string(isa), "one of those this machine has: " + names);
+}
+
+}  // namespace mimi

@@ -1,0 +1,88 @@
+// Sixteen floats as plain loops: the definition of every lane operation. No intrinsics; fma is one rounding on any machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/bits.h"
+
+namespace mimi {
+
+struct ScalarVec {
+    // Register tile of the matrix product: blocks of 16 outputs by columns.
+    static constexpr std::size_t wide_blocks = 1, wide_columns = 4, narrow_blocks = 1, narrow_columns = 1;
+
+    float lane[16];
+
+    static ScalarVec broadcast(float value) {
+        return make([=](int) { return value; });
+    }
+    static ScalarVec load(const float* source) {
+        return make([=](int l) { return source[l]; });
+    }
+    // Lanes from `count` on are zero; a count above 16 means all.
+    static ScalarVec load_partial(const float* source, std::size_t count) {
+        return make([=](int l) { return static_cast<std::size_t>(l) < count ? source[l] : 0.0f; });
+    }
+    void store(float* target) const { store_partial(target, 16); }
+    void store_partial(float* target, std::size_t count) const {
+        for (std::size_t l = 0; l < 16 && l < count; ++l) target[l] = lane[l];
+    }
+
+    friend ScalarVec operator+(ScalarVec a, ScalarVec b) {
+        return make([&](int l) { return a.lane[l] + b.lane[l]; });
+    }
+    friend ScalarVec operator-(ScalarVec a, ScalarVec b) {
+        return make([&](int l) { return a.lane[l] - b.lane[l]; });
+    }
+    friend ScalarVec operator*(ScalarVec a, ScalarVec b) {
+        return make([&](int l) { return a.lane[l] * b.lane[l]; });
+    }
+    friend ScalarVec operator/(ScalarVec a, ScalarVec b) {
+        return make([&](int l) { return a.lane[l] / b.lane[l]; });
+    }
+    // a * b + c, one rounding.
+    static ScalarVec fma(ScalarVec a, ScalarVec b, ScalarVec c) {
+        return make([&](int l) { return __builtin_fmaf(a.lane[l], b.lane[l], c.lane[l]); });
+    }
+    // a > b ? a : b, so b where either is NaN.
+    static ScalarVec max(ScalarVec a, ScalarVec b) {
+        return make([&](int l) { return a.lane[l] > b.lane[l] ? a.lane[l] : b.lane[l]; });
+    }
+    // a < b ? yes : no
+    static ScalarVec if_less(ScalarVec a, ScalarVec b, ScalarVec yes, ScalarVec no) {
+        return make([&](int l) { return a.lane[l] < b.lane[l] ? yes.lane[l] : no.lane[l]; });
+    }
+    static ScalarVec absolute(ScalarVec a) {
+        return make([&](int l) { return float_of(bits_of(a.lane[l]) & 0x7fffffffu); });
+    }
+    // Magnitude of `a` (not negative) with the sign of `b`.
+    static ScalarVec copy_sign(ScalarVec a, ScalarVec b) {
+        return make([&](int l) { return float_of(bits_of(a.lane[l]) | (bits_of(b.lane[l]) & 0x80000000u)); });
+    }
+    // 2^n of a value rounded by adding round_magic (n in its low bits), -126 <= n <= 127.
+    static ScalarVec power_of_two(ScalarVec shifted) {
+        return make([&](int l) { return float_of((bits_of(shifted.lane[l]) << 23) + 0x3f800000u); });
+    }
+    // The tree of lanes16.
+    static float sum_lanes(ScalarVec a) {
+        for (int half = 8; half > 0; half /= 2)
+            for (int l = 0; l < half; ++l) a.lane[l] = a.lane[l] + a.lane[l + half];
+        return a.lane[0];
+    }
+    static float max_lanes(ScalarVec a) {
+        float best = a.lane[0];
+        for (int l = 1; l < 16; ++l) best = a.lane[l] > best ? a.lane[l] : best;
+        return best;
+    }
+
+private:
+    template <class Function>
+    static ScalarVec make(Function function) {
+        ScalarVec result;
+        for (int l = 0; l < 16; ++l) result.lane[l] = function(l);
+        return result;
+    }
+};
+
+}  // namespace mimi

@@ -1,0 +1,56 @@
+#include "layers/linear.h"
+
+#include <algorithm>
+
+namespace mimi {
+
+namespace {
+
+// Multiply-adds below which waking a thread costs more than it saves.
+constexpr std::size_t piece_multiply_adds = std::size_t{1} << 18;
+
+}  // namespace
+
+void PackedMatrix::multiply(const StepContext& context, const float* bias, const float* const* columns, float* const* rows,
+                            std::size_t count) const {
+    const std::size_t blocks = count_blocks(outputs_);
+    const MatmulTask whole{values_.data(), bias, outputs_, inputs_, 0, blocks, columns, rows, count};
+    const std::size_t worthwhile = outputs_ * inputs_ * count / piece_multiply_adds;
+    const std::size_t pieces = std::min(std::max<std::size_t>(worthwhile, 1), context.pool.threads());
+    // Few columns: split the weights, so that each is read once. Many columns: split those, and the weights stay in cache.
+    const bool split_blocks = blocks >= pieces && count < blocks * block_outputs;
+    context.pool.run(pieces, [&](std::size_t piece) {
+        MatmulTask task = whole;
+        const std::size_t total = split_blocks ? blocks : count;
+        const std::size_t begin = total * piece / pieces;
+        const std::size_t end = total * (piece + 1) / pieces;
+        if (split_blocks) {
+            task.first_block = begin;
+            task.last_block = end;
+        } else {
+            task.columns = columns + begin;
+            task.rows = rows + begin;
+            task.count = end - begin;
+        }
+        if (begin < end) context.kernels.matmul(task);
+    });
+}
+
+Linear::Linear(std::span<const float> weight, std::size_t outputs, std::size_t inputs)
+    : matrix_(outputs, inputs, [&](std::size_t o, std::size_t i) { return weight[o * inputs + i]; }) {}
+
+void Linear::step(const StepContext& context, const Activations& in, const Activations& out) const {
+    const ScratchArena::Mark mark(context.scratch);
+    const std::size_t count = in.lanes * in.rows;
+    const float** columns = context.scratch.take_array<const float*>(count);
+    float** rows = context.scratch.take_array<float*>(count);
+    for (std::size_t lane = 0; lane < in.lanes; ++lane) {
+        for (std::size_t t = 0; t < in.rows; ++t) {
+            columns[lane * in.rows + t] = in.row(lane, static_cast<std::ptrdiff_t>(t));
+            rows[lane * in.rows + t] = out.row(lane, static_cast<std::ptrdiff_t>(t));
+        }
+    }
+    matrix_.multiply(context, nullptr, columns, rows, count);
+}
+
+}  // namespace mimi

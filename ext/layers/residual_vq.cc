@@ -1,0 +1,77 @@
+#include "layers/residual_vq.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace mimi {
+
+Codebook::Codebook(std::span<const float> codewords, std::size_t entries, std::size_t dim)
+    : entries_(entries),
+      dim_(dim),
+      values_(count_blocks(entries) * dim * block_outputs),
+      half_norms_(count_blocks(entries) * block_outputs) {
+    std::fill_n(half_norms_.data(), half_norms_.size(), std::numeric_limits<float>::infinity());
+    for (std::size_t entry = 0; entry < entries; ++entry) {
+        double norm = 0.0;
+        for (std::size_t k = 0; k < dim; ++k) {
+            const float value = codewords[entry * dim + k];
+            values_.data()[(entry / block_outputs * dim + k) * block_outputs + entry % block_outputs] = value;
+            norm += static_cast<double>(value) * static_cast<double>(value);
+        }
+        half_norms_.data()[entry] = static_cast<float>(norm / 2.0);
+    }
+}
+
+void Codebook::nearest(const KernelTable& kernels, const float* const* residuals, std::size_t count,
+                       std::int32_t* codes) const {
+    kernels.nearest_codeword({values_.data(), half_norms_.data(), entries_, dim_, residuals, count, codes});
+}
+
+ResidualVq::ResidualVq(Linear input_projection, Linear output_projection, std::vector<Codebook> codebooks)
+    : input_projection_(std::move(input_projection)),
+      output_projection_(std::move(output_projection)),
+      codebooks_(std::move(codebooks)) {}
+
+std::size_t ResidualVq::size_bytes() const {
+    std::size_t bytes = input_projection_.size_bytes() + output_projection_.size_bytes();
+    for (const Codebook& codebook : codebooks_) bytes += codebook.size_bytes();
+    return bytes;
+}
+
+void ResidualVq::encode(const StepContext& context, const Activations& latent, std::size_t levels, std::int32_t* codes,
+                        std::size_t code_stride) const {
+    const ScratchArena::Mark mark(context.scratch);
+    const std::size_t dim = codebooks_.front().dim();
+    const Activations residual = context.take(1, dim);
+    input_projection_.step(context, latent, residual);
+    const float** residuals = context.scratch.take_array<const float*>(latent.lanes);
+    std::int32_t* chosen = context.scratch.take_array<std::int32_t>(latent.lanes);
+    for (std::size_t lane = 0; lane < latent.lanes; ++lane) residuals[lane] = residual.row(lane, 0);
+    for (std::size_t level = 0; level < levels; ++level) {
+        const Codebook& codebook = codebooks_[level];
+        codebook.nearest(context.kernels, residuals, latent.lanes, chosen);
+        for (std::size_t lane = 0; lane < latent.lanes; ++lane) {
+            codes[lane * code_stride + level] = chosen[lane];
+            float* left = residual.row(lane, 0);
+            for (std::size_t k = 0; k < dim; ++k) left[k] = left[k] - codebook.at(chosen[lane], k);
+        }
+    }
+}
+
+void ResidualVq::decode(const StepContext& context, const std::int32_t* codes, std::size_t code_stride, std::size_t levels,
+                        const Activations& latent) const {
+    const ScratchArena::Mark mark(context.scratch);
+    const std::size_t dim = codebooks_.front().dim();
+    const Activations sum = context.take(1, dim);
+    for (std::size_t lane = 0; lane < latent.lanes; ++lane) {
+        float* total = sum.row(lane, 0);
+        for (std::size_t k = 0; k < dim; ++k) total[k] = codebooks_[0].at(codes[lane * code_stride], k);
+        for (std::size_t level = 1; level < levels; ++level)
+            for (std::size_t k = 0; k < dim; ++k)
+                total[k] = total[k] + codebooks_[level].at(codes[lane * code_stride + level], k);
+    }
+    output_projection_.step(context, sum, latent);
+}
+
+}  // namespace mimi

@@ -1,0 +1,59 @@
+// Residual vector quantiser: each level picks the nearest codeword of what the levels before it left over.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "layers/linear.h"
+#include "layers/step_context.h"
+
+namespace mimi {
+
+// One codebook in the kernels' packed form; the one copy serves search and look-up.
+class Codebook {
+public:
+    // `codewords` is [entries][dim].
+    Codebook(std::span<const float> codewords, std::size_t entries, std::size_t dim);
+
+    std::size_t entries() const { return entries_; }
+    std::size_t dim() const { return dim_; }
+    // Value k of a codeword; code < entries().
+    float at(std::int32_t code, std::size_t k) const {
+        const std::size_t entry = static_cast<std::size_t>(code);
+        return values_.data()[(entry / block_outputs * dim_ + k) * block_outputs + entry % block_outputs];
+    }
+    // codes[n] = nearest codeword of residuals[n] (dim() floats each).
+    void nearest(const KernelTable& kernels, const float* const* residuals, std::size_t count, std::int32_t* codes) const;
+    std::size_t size_bytes() const { return values_.size_bytes() + half_norms_.size_bytes(); }
+
+private:
+    std::size_t entries_;
+    std::size_t dim_;
+    AlignedBuffer values_;
+    AlignedBuffer half_norms_;  // |codeword|^2 / 2, summed in double and rounded once
+};
+
+class ResidualVq {
+public:
+    ResidualVq(Linear input_projection, Linear output_projection, std::vector<Codebook> codebooks);
+
+    std::size_t levels() const { return codebooks_.size(); }
+
+    // latent: [lane][1][latent dim] -> codes[lane * code_stride + level], level < levels <= levels()
+    void encode(const StepContext& context, const Activations& latent, std::size_t levels, std::int32_t* codes,
+                std::size_t code_stride) const;
+    // The projected sum of the chosen codewords, added in order of level. codes as above, in range; levels >= 1.
+    void decode(const StepContext& context, const std::int32_t* codes, std::size_t code_stride, std::size_t levels,
+                const Activations& latent) const;
+    std::size_t size_bytes() const;
+
+private:
+    Linear input_projection_;
+    Linear output_projection_;
+    std::vector<Codebook> codebooks_;
+};
+
+}  // namespace mimi

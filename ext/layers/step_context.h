@@ -1,0 +1,62 @@
+// What every layer's step is given besides its weights and its input: the states of the batch, kernels, scratch, threads.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/scratch_arena.h"
+#include "base/thread_pool.h"
+#include "kernels/kernel_table.h"
+#include "state/stream_state.h"
+
+namespace mimi {
+
+// Rows of activations of every lane of a batch: time-major, channels side by side, preceded by room for `history` rows, so
+// that a conv sees its past and its present as one run of memory.
+struct Activations {
+    float* base;
+    std::size_t lanes;
+    std::size_t rows;
+    std::size_t channels;
+    std::size_t history;
+
+    std::size_t lane_floats() const { return (history + rows) * channels; }
+    // row >= -history
+    float* row(std::size_t lane, std::ptrdiff_t row) const {
+        return base + lane * lane_floats() + static_cast<std::size_t>(static_cast<std::ptrdiff_t>(history) + row) * channels;
+    }
+    std::size_t row_floats() const { return rows * channels; }
+};
+
+// Sees every named stage of a step as it is computed. What it throws ends the step, which then never happened.
+class StageObserver {
+public:
+    virtual ~StageObserver() = default;
+    virtual void stage(const char* name, const Activations& activations) = 0;
+};
+
+struct StepContext {
+    const KernelTable& kernels;
+    ThreadPool& pool;
+    ScratchArena& scratch;
+    std::span<StreamState* const> lanes;
+    StageObserver* observer;  // nullptr: nobody looks
+
+    Activations take(std::size_t rows, std::size_t channels, std::size_t history = 0) const {
+        float* base = scratch.take(lanes.size() * (history + rows) * channels);
+        return {base, lanes.size(), rows, channels, history};
+    }
+    // The same step for one lane of the batch.
+    StepContext only(std::size_t lane) const { return {kernels, pool, scratch, lanes.subspan(lane, 1), observer}; }
+
+    void observe(const char* name, const Activations& activations) const {
+        if (observer) observer->stage(name, activations);
+    }
+};
+
+// A lane's rows of a batch, as a batch of one.
+inline Activations only_lane(const Activations& batch, std::size_t lane) {
+    return {batch.base + lane * batch.lane_floats(), 1, batch.rows, batch.channels, batch.history};
+}
+
+}  // namespace mimi

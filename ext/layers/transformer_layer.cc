@@ -1,0 +1,140 @@
+#include "layers/transformer_layer.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mimi {
+
+namespace {
+
+AlignedBuffer owned(const std::vector<float>& values) {
+    AlignedBuffer buffer(values.size());
+    std::copy(values.begin(), values.end(), buffer.data());
+    return buffer;
+}
+
+void norm_rows(const StepContext& context, const Activations& x, const AlignedBuffer& weight, const AlignedBuffer& bias,
+               const Activations& out) {
+    for (std::size_t lane = 0; lane < x.lanes; ++lane)
+        for (std::size_t t = 0; t < x.rows; ++t)
+            context.kernels.layer_norm(x.row(lane, static_cast<std::ptrdiff_t>(t)), weight.data(), bias.data(),
+                                       out.row(lane, static_cast<std::ptrdiff_t>(t)), x.channels);
+}
+
+// x += update * scale, two roundings.
+void add_scaled(const Activations& x, const Activations& update, const AlignedBuffer& scale) {
+    for (std::size_t lane = 0; lane < x.lanes; ++lane) {
+        for (std::size_t t = 0; t < x.rows; ++t) {
+            float* sum = x.row(lane, static_cast<std::ptrdiff_t>(t));
+            const float* term = update.row(lane, static_cast<std::ptrdiff_t>(t));
+            for (std::size_t c = 0; c < x.channels; ++c) sum[c] = sum[c] + term[c] * scale.data()[c];
+        }
+    }
+}
+
+// Turns the interleaved pairs of one head: three roundings per number, as published.
+void rotate(float* head, std::size_t head_dim, const float* cosine, const float* sine) {
+    for (std::size_t j = 0; j < head_dim / 2; ++j) {
+        const float real = head[2 * j];
+        const float imaginary = head[2 * j + 1];
+        head[2 * j] = real * cosine[j] - imaginary * sine[j];
+        head[2 * j + 1] = real * sine[j] + imaginary * cosine[j];
+    }
+}
+
+}  // namespace
+
+TransformerLayer::TransformerLayer(const TransformerGeometry& geometry, const TransformerLayerWeights& weights,
+                                   std::size_t layer)
+    : geometry_(geometry),
+      layer_(layer),
+      in_projection_(weights.in_projection, 3 * geometry.dim, geometry.dim),
+      out_projection_(weights.out_projection, geometry.dim, geometry.dim),
+      mlp_in_(weights.mlp_in, geometry.mlp_width, geometry.dim),
+      mlp_out_(weights.mlp_out, geometry.dim, geometry.mlp_width),
+      norm1_weight_(owned(weights.norm1_weight)),
+      norm1_bias_(owned(weights.norm1_bias)),
+      norm2_weight_(owned(weights.norm2_weight)),
+      norm2_bias_(owned(weights.norm2_bias)),
+      layer_scale_1_(owned(weights.layer_scale_1)),
+      layer_scale_2_(owned(weights.layer_scale_2)) {}
+
+std::size_t TransformerLayer::size_bytes() const {
+    return in_projection_.size_bytes() + out_projection_.size_bytes() + mlp_in_.size_bytes() + mlp_out_.size_bytes() +
+           6 * norm1_weight_.size_bytes();
+}
+
+void TransformerLayer::step(const StepContext& context, const Activations& x, const RotaryRows& rotary) const {
+    const ScratchArena::Mark mark(context.scratch);
+    const Activations normal = context.take(x.rows, geometry_.dim);
+    const Activations update = context.take(x.rows, geometry_.dim);
+    const Activations mixed = context.take(x.rows, geometry_.dim);
+    norm_rows(context, x, norm1_weight_, norm1_bias_, normal);
+    attend(context, normal, mixed, rotary);
+    out_projection_.step(context, mixed, update);
+    add_scaled(x, update, layer_scale_1_);
+
+    norm_rows(context, x, norm2_weight_, norm2_bias_, normal);
+    const Activations hidden = context.take(x.rows, geometry_.mlp_width);
+    mlp_in_.step(context, normal, hidden);
+    context.kernels.gelu(hidden.base, hidden.base, hidden.lanes * hidden.row_floats());
+    mlp_out_.step(context, hidden, update);
+    add_scaled(x, update, layer_scale_2_);
+}
+
+void TransformerLayer::attend(const StepContext& context, const Activations& normal, const Activations& mixed,
+                              const RotaryRows& rotary) const {
+    const ScratchArena::Mark mark(context.scratch);
+    const Activations projected = context.take(normal.rows, 3 * geometry_.dim);
+    in_projection_.step(context, normal, projected);
+    remember(context, projected, rotary);
+    for (std::size_t lane = 0; lane < normal.lanes; ++lane)
+        for (std::size_t t = 0; t < normal.rows; ++t)
+            for (std::size_t head = 0; head < geometry_.heads; ++head) look_back(context, projected, mixed, lane, t, head);
+}
+
+void TransformerLayer::remember(const StepContext& context, const Activations& projected, const RotaryRows& rotary) const {
+    const std::size_t pairs = geometry_.head_dim / 2;
+    for (std::size_t lane = 0; lane < projected.lanes; ++lane) {
+        StreamState& state = *context.lanes[lane];
+        const std::size_t slots = geometry_.context_steps + projected.rows;
+        for (std::size_t t = 0; t < projected.rows; ++t) {
+            float* query = projected.row(lane, static_cast<std::ptrdiff_t>(t));
+            float* key = query + geometry_.dim;
+            const std::size_t angles = (lane * projected.rows + t) * pairs;
+            for (std::size_t head = 0; head < geometry_.heads; ++head) {
+                const std::size_t offset = head * geometry_.head_dim;
+                rotate(query + offset, geometry_.head_dim, rotary.cosine + angles, rotary.sine + angles);
+                rotate(key + offset, geometry_.head_dim, rotary.cosine + angles, rotary.sine + angles);
+            }
+            const std::size_t slot = static_cast<std::size_t>((state.position_steps() + t) % slots);
+            std::copy_n(key, geometry_.dim, state.keys(layer_) + slot * geometry_.dim);
+            std::copy_n(key + geometry_.dim, geometry_.dim, state.values(layer_) + slot * geometry_.dim);
+        }
+    }
+}
+
+void TransformerLayer::look_back(const StepContext& context, const Activations& projected, const Activations& mixed,
+                                 std::size_t lane, std::size_t t, std::size_t head) const {
+    const ScratchArena::Mark mark(context.scratch);
+    StreamState& state = *context.lanes[lane];
+    const std::uint64_t position = state.position_steps() + t;
+    const std::size_t slots = geometry_.context_steps + projected.rows;
+    const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(position + 1, geometry_.context_steps));
+    const std::size_t offset = head * geometry_.head_dim;
+    AttentionTask task{};
+    task.query = projected.row(lane, static_cast<std::ptrdiff_t>(t)) + offset;
+    task.keys = state.keys(layer_) + offset;
+    task.values = state.values(layer_) + offset;
+    task.slot_stride = geometry_.dim;
+    task.slots = slots;
+    task.first_slot = static_cast<std::size_t>((position + 1 - count) % slots);
+    task.count = count;
+    task.head_dim = geometry_.head_dim;
+    task.scale = 1.0f / std::sqrt(static_cast<float>(geometry_.head_dim));
+    task.weights = context.scratch.take(count);
+    task.out = mixed.row(lane, static_cast<std::ptrdiff_t>(t)) + offset;
+    context.kernels.attention(task);
+}
+
+}  // namespace mimi

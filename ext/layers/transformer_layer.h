@@ -1,0 +1,51 @@
+// One pre-norm transformer layer over the ring of its stream: x += scale1 attention(norm1 x); x += scale2 mlp(norm2 x).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "layers/layer_geometry.h"
+#include "layers/linear.h"
+#include "layers/step_context.h"
+
+namespace mimi {
+
+// A layer's tensors as the file stores them.
+struct TransformerLayerWeights {
+    std::vector<float> in_projection;   // [3 dim][dim]: query, key, value rows
+    std::vector<float> out_projection;  // [dim][dim]
+    std::vector<float> mlp_in;          // [mlp_width][dim]
+    std::vector<float> mlp_out;         // [dim][mlp_width]
+    std::vector<float> norm1_weight, norm1_bias, norm2_weight, norm2_bias, layer_scale_1, layer_scale_2;  // [dim]
+};
+
+// cos and sin of every rotary pair for the rows of a step: [lane][row][head_dim / 2].
+struct RotaryRows {
+    const float* cosine;
+    const float* sine;
+};
+
+class TransformerLayer {
+public:
+    TransformerLayer(const TransformerGeometry& geometry, const TransformerLayerWeights& weights, std::size_t layer);
+
+    // x: [lane][rows][dim], changed in place; the rows' keys and values go into the ring at the stream's next positions.
+    void step(const StepContext& context, const Activations& x, const RotaryRows& rotary) const;
+    std::size_t size_bytes() const;
+
+private:
+    void attend(const StepContext& context, const Activations& normal, const Activations& mixed,
+                const RotaryRows& rotary) const;
+    void remember(const StepContext& context, const Activations& projected, const RotaryRows& rotary) const;
+    void look_back(const StepContext& context, const Activations& projected, const Activations& mixed, std::size_t lane,
+                   std::size_t t, std::size_t head) const;
+
+    TransformerGeometry geometry_;
+    std::size_t layer_;
+    Linear in_projection_, out_projection_, mlp_in_, mlp_out_;
+    AlignedBuffer norm1_weight_, norm1_bias_, norm2_weight_, norm2_bias_, layer_scale_1_, layer_scale_2_;
+};
+
+}  // namespace mimi

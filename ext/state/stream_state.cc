@@ -1,0 +1,86 @@
+#include "state/stream_state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace mimi {
+
+StreamState::StreamState(std::shared_ptr<const StateLayout> layout)
+    : layout_(std::move(layout)), histories_(2 * layout_->history_floats()), ring_(layout_->ring().floats()) {}
+
+void StreamState::commit() {
+    flipped_ = !flipped_;
+    ++position_frames_;
+}
+
+void StreamState::reset() {
+    std::fill_n(histories_.data(), histories_.size(), 0.0f);
+    std::fill_n(ring_.data(), ring_.size(), 0.0f);
+    position_frames_ = 0;
+    flipped_ = false;
+}
+
+std::uint64_t StreamState::steps_in_reach(std::uint64_t position_frames) const {
+    const RingLayout& ring = layout_->ring();
+    const std::uint64_t steps = position_frames * ring.steps_per_frame;
+    return std::min<std::uint64_t>(steps, ring.context_steps - 1);
+}
+
+std::size_t StreamState::saved_bytes(std::uint64_t position_frames) const {
+    const RingLayout& ring = layout_->ring();
+    const std::size_t ring_floats = ring.layers * 2 * static_cast<std::size_t>(steps_in_reach(position_frames)) * ring.dim;
+    return sizeof position_frames + (layout_->history_floats() + ring_floats) * sizeof(float);
+}
+
+std::string StreamState::save() const {
+    const RingLayout& ring = layout_->ring();
+    std::string bytes;
+    bytes.reserve(saved_bytes(position_frames_));
+    const auto append = [&](const void* data, std::size_t size) { bytes.append(static_cast<const char*>(data), size); };
+    append(&position_frames_, sizeof position_frames_);
+    append(present(), layout_->history_floats() * sizeof(float));
+    const std::uint64_t end = position_steps();
+    for (std::size_t half = 0; half < ring.layers * 2; ++half)
+        for (std::uint64_t step = end - steps_in_reach(position_frames_); step < end; ++step)
+            append(ring_.data() + half * ring_rows_floats() + step % ring.slots * ring.dim, ring.dim * sizeof(float));
+    return bytes;
+}
+
+void StreamState::load(const std::string& bytes) {
+    const RingLayout& ring = layout_->ring();
+    std::uint64_t position = 0;
+    if (bytes.size() < sizeof position)
+        throw Error(ErrorCode::snapshot, "snapshot state size", std::to_string(bytes.size()) + " bytes",
+                    "at least " + std::to_string(sizeof position));
+    std::memcpy(&position, bytes.data(), sizeof position);
+    if (position > max_position_steps / ring.steps_per_frame)
+        throw Error(ErrorCode::snapshot, "snapshot position", std::to_string(position) + " frames",
+                    "at most " + std::to_string(max_position_steps / ring.steps_per_frame));
+    if (bytes.size() != saved_bytes(position))
+        throw Error(ErrorCode::snapshot, "snapshot state size", std::to_string(bytes.size()) + " bytes",
+                    std::to_string(saved_bytes(position)) + " at this position");
+    std::vector<float> values((bytes.size() - sizeof position) / sizeof(float));
+    std::memcpy(values.data(), bytes.data() + sizeof position, values.size() * sizeof(float));
+    if (!std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); }))
+        throw Error(ErrorCode::snapshot, "snapshot state", "a value that is not finite", "finite values");
+
+    reset();
+    position_frames_ = position;
+    const float* source = values.data();
+    std::copy_n(source, layout_->history_floats(), histories_.data());
+    source += layout_->history_floats();
+    const std::uint64_t end = position_steps();
+    for (std::size_t half = 0; half < ring.layers * 2; ++half) {
+        for (std::uint64_t step = end - steps_in_reach(position); step < end; ++step) {
+            std::copy_n(source, ring.dim, ring_.data() + half * ring_rows_floats() + step % ring.slots * ring.dim);
+            source += ring.dim;
+        }
+    }
+}
+
+}  // namespace mimi

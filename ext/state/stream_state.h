@@ -1,0 +1,62 @@
+// Everything one stream remembers in one direction: conv histories, the ring of keys and values, and how far it has come.
+// A step reads the present and writes the future beside it; commit() makes the future present. Whatever fails before commit()
+// has changed nothing that can be seen.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/aligned_buffer.h"
+#include "state/state_layout.h"
+
+namespace mimi {
+
+// Streams longer than this are refused: the rotary position is exact in f32 up to 2^24 steps, 7.7 days.
+constexpr std::uint64_t max_position_steps = std::uint64_t{1} << 24;
+
+class StreamState {
+public:
+    explicit StreamState(std::shared_ptr<const StateLayout> layout);
+
+    // Frames committed since the start or the last reset; 0 tells a layer that this is the first step of a stream.
+    std::uint64_t position_frames() const { return position_frames_; }
+    std::uint64_t position_steps() const { return position_frames_ * layout_->ring().steps_per_frame; }
+
+    const float* history(std::size_t index) const { return present() + layout_->history(index).offset_floats; }
+    float* next_history(std::size_t index) { return future() + layout_->history(index).offset_floats; }
+    std::size_t history_floats(std::size_t index) const { return layout_->history(index).floats; }
+
+    // Row of slot 0 of a layer; the slot of position p is p modulo slots.
+    float* keys(std::size_t layer) { return ring_.data() + layer * 2 * ring_rows_floats(); }
+    float* values(std::size_t layer) { return keys(layer) + ring_rows_floats(); }
+
+    void commit();
+    void reset();
+
+    // Bytes of memory this stream holds.
+    std::size_t size_bytes() const { return layout_->state_bytes(); }
+
+    // The present as bytes: position, histories, and the keys and values still in reach, in order of position.
+    std::string save() const;
+
+    // Takes over what save() wrote for the same layout. Error{snapshot} naming the field where the size, the position or a
+    // value cannot be; the state is then as before.
+    void load(const std::string& bytes);
+
+private:
+    std::size_t ring_rows_floats() const { return layout_->ring().slots * layout_->ring().dim; }
+    const float* present() const { return histories_.data() + (flipped_ ? layout_->history_floats() : 0); }
+    float* future() { return histories_.data() + (flipped_ ? 0 : layout_->history_floats()); }
+    std::size_t saved_bytes(std::uint64_t position_frames) const;
+    std::uint64_t steps_in_reach(std::uint64_t position_frames) const;
+
+    std::shared_ptr<const StateLayout> layout_;
+    AlignedBuffer histories_;  // two halves: present and future
+    AlignedBuffer ring_;
+    std::uint64_t position_frames_ = 0;
+    bool flipped_ = false;
+};
+
+}  // namespace mimi

@@ -1,0 +1,165 @@
+#include "weights/gguf_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+#include "weights/quoted_text.h"
+
+namespace mimi {
+
+namespace {
+
+// Linux moves at most 2 GiB less a page in one call; staying under it keeps the loop the same everywhere.
+constexpr std::size_t largest_read_bytes = std::size_t{1} << 30;
+
+[[noreturn]] void refuse_access(const std::string& path, std::string found, std::string expected) {
+    throw Error(ErrorCode::model_access, "model file " + quoted(path), std::move(found), std::move(expected));
+}
+
+std::string system_message(int number) {
+    return std::generic_category().message(number);
+}
+
+std::string_view kind_name(mode_t mode) {
+    if (S_ISDIR(mode)) return "a directory";
+    if (S_ISFIFO(mode)) return "a FIFO";
+    if (S_ISSOCK(mode)) return "a socket";
+    return "a device";
+}
+
+std::int64_t modified_time_ns(const struct stat& status) {
+    return static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
+std::string_view kept_type_name(const GgufValue& value) {
+    if (std::holds_alternative<GgufArray>(value)) return "an array";
+    constexpr std::string_view names[] = {"an unsigned integer", "a signed integer", "a real number", "a bool", "a string"};
+    return names[std::get<GgufScalar>(value).index()];
+}
+
+[[noreturn]] void refuse_value(std::string_view key, std::string_view found, std::string_view expected) {
+    throw Error(ErrorCode::model_format, "key " + quoted(key), std::string(found), std::string(expected));
+}
+
+}  // namespace
+
+GgufReader::File::File(const std::string& path) : path_(path) {
+    constexpr std::string_view expected = "a readable regular file";
+    if (path.find('\0') != std::string::npos) refuse_access(path, "a path with a NUL byte", std::string(expected));
+    // Without O_NONBLOCK, opening a FIFO that nobody writes to would wait for ever.
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor_ < 0) refuse_access(path, system_message(errno), std::string(expected));
+    try {
+        record_identity();
+    } catch (...) {
+        ::close(descriptor_);
+        throw;
+    }
+}
+
+GgufReader::File::~File() {
+    ::close(descriptor_);
+}
+
+void GgufReader::File::record_identity() {
+    struct stat status = {};
+    if (::fstat(descriptor_, &status) != 0) refuse_access(path_, system_message(errno), "a file whose status can be read");
+    if (!S_ISREG(status.st_mode)) refuse_access(path_, std::string(kind_name(status.st_mode)), "a readable regular file");
+    size_bytes_ = static_cast<std::uint64_t>(status.st_size);
+    modified_ns_ = modified_time_ns(status);
+}
+
+void GgufReader::File::read_at(std::uint64_t offset, void* destination, std::size_t size) const {
+    auto* out = static_cast<unsigned char*>(destination);
+    while (size > 0) {
+        const ssize_t got = ::pread(descriptor_, out, std::min(size, largest_read_bytes), static_cast<off_t>(offset));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) refuse_access(path_, system_message(errno), "a file that can be read");
+        if (got == 0) {
+            refuse_access(path_, "its end at byte " + std::to_string(offset),
+                          "the " + std::to_string(size_bytes_) + " bytes it had when it was opened");
+        }
+        out += got;
+        offset += static_cast<std::uint64_t>(got);
+        size -= static_cast<std::size_t>(got);
+    }
+}
+
+void GgufReader::File::require_unchanged() const {
+    struct stat status = {};
+    if (::fstat(descriptor_, &status) != 0) refuse_access(path_, system_message(errno), "a file whose status can be read");
+    const auto size_bytes = static_cast<std::uint64_t>(status.st_size);
+    if (size_bytes != size_bytes_) {
+        refuse_access(path_, "a size of " + std::to_string(size_bytes) + " bytes",
+                      "the " + std::to_string(size_bytes_) + " bytes it had when it was opened");
+    }
+    if (modified_time_ns(status) != modified_ns_) refuse_access(path_, "modified while in use", "a file that stays as it is");
+}
+
+GgufReader::GgufReader(const std::string& path) : path_(path), file_(path), header_(parse_gguf_header(file_)) {
+    file_.require_unchanged();
+}
+
+const GgufTensor* GgufReader::find(std::string_view name) const {
+    const auto found = header_.index.find(name);
+    return found == header_.index.end() ? nullptr : &header_.tensors[found->second];
+}
+
+const GgufScalar* GgufReader::scalar(std::string_view key, std::string_view expected) const {
+    const auto found = header_.metadata.find(key);
+    if (found == header_.metadata.end()) return nullptr;
+    const auto* value = std::get_if<GgufScalar>(&found->second);
+    if (value == nullptr) refuse_value(key, kept_type_name(found->second), expected);
+    return value;
+}
+
+std::optional<std::uint64_t> GgufReader::unsigned_integer(std::string_view key) const {
+    constexpr std::string_view expected = "an integer that is not negative";
+    const GgufScalar* value = scalar(key, expected);
+    if (value == nullptr) return std::nullopt;
+    if (const auto* number = std::get_if<std::uint64_t>(value)) return *number;
+    const auto* number = std::get_if<std::int64_t>(value);
+    if (number == nullptr) refuse_value(key, kept_type_name(*value), expected);
+    if (*number < 0) refuse_value(key, std::to_string(*number), expected);
+    return static_cast<std::uint64_t>(*number);
+}
+
+std::optional<double> GgufReader::real(std::string_view key) const {
+    constexpr std::string_view expected = "a real number";
+    const GgufScalar* value = scalar(key, expected);
+    if (value == nullptr) return std::nullopt;
+    const auto* number = std::get_if<double>(value);
+    if (number == nullptr) refuse_value(key, kept_type_name(*value), expected);
+    return *number;
+}
+
+std::optional<std::string> GgufReader::text(std::string_view key) const {
+    constexpr std::string_view expected = "a string";
+    const GgufScalar* value = scalar(key, expected);
+    if (value == nullptr) return std::nullopt;
+    const auto* content = std::get_if<std::string>(value);
+    if (content == nullptr) refuse_value(key, kept_type_name(*value), expected);
+    return *content;
+}
+
+void GgufReader::read(const GgufTensor& tensor, void* destination) const {
+    read_part(tensor, 0, static_cast<std::size_t>(tensor.size_bytes), destination);
+}
+
+void GgufReader::read_part(const GgufTensor& tensor, std::uint64_t start_bytes, std::size_t size_bytes,
+                           void* destination) const {
+    if (start_bytes > tensor.size_bytes || size_bytes > tensor.size_bytes - start_bytes) {
+        throw Error(ErrorCode::internal, "tensor " + quoted(tensor.name), "a read past its end", "a read inside its payload");
+    }
+    file_.read_at(tensor.offset_bytes + start_bytes, destination, size_bytes);
+    file_.require_unchanged();
+}
+
+}  // namespace mimi

@@ -1,0 +1,101 @@
+#include "weights/tensor_values.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+#include "weights/quoted_text.h"
+
+namespace mimi {
+
+namespace {
+
+// Values are checked and widened while they are still in the cache.
+constexpr std::size_t part_elements = 64 * 1024;
+
+constexpr std::uint32_t f32_exponent = 0x7f800000;
+constexpr std::uint16_t f16_exponent = 0x7c00;
+
+float widened(std::uint16_t bits) {
+    // Shifting exponent and mantissa into place leaves a value 2^112 times too small, subnormals included; the product is
+    // exact.
+    const auto magnitude = std::bit_cast<float>(static_cast<std::uint32_t>(bits & 0x7fff) << 13) * 0x1p112f;
+    const auto sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
+}
+
+bool is_finite(float value) {
+    return (std::bit_cast<std::uint32_t>(value) & f32_exponent) != f32_exponent;
+}
+bool is_finite(std::uint16_t half) {
+    return (half & f16_exponent) != f16_exponent;
+}
+
+std::string value_text(float value) {
+    return value != value ? "NaN" : std::signbit(value) ? "-infinity" : "infinity";
+}
+std::string value_text(std::uint16_t half) {
+    if ((half & 0x3ff) != 0) return "NaN";
+    return (half & 0x8000) != 0 ? "-infinity" : "infinity";
+}
+
+template <typename Stored>
+void require_finite(const GgufTensor& tensor, std::uint64_t first_index, const Stored* values, std::size_t count) {
+    std::size_t finite = 0;
+    for (std::size_t i = 0; i < count; ++i) finite += is_finite(values[i]) ? 1 : 0;
+    if (finite == count) return;
+    const Stored* bad = std::find_if(values, values + count, [](Stored value) { return !is_finite(value); });
+    throw Error(ErrorCode::model_contract, "tensor " + quoted(tensor.name),
+                value_text(*bad) + " at index " + std::to_string(first_index + static_cast<std::uint64_t>(bad - values)),
+                "finite values");
+}
+
+// Calls `take(first_index, values, count)` for each checked part of the payload.
+template <typename Stored, typename Take>
+void for_each_part(const GgufReader& file, const GgufTensor& tensor, Take take) {
+    std::vector<Stored> part(static_cast<std::size_t>(std::min<std::uint64_t>(part_elements, tensor.elements)));
+    for (std::uint64_t first = 0; first < tensor.elements; first += part.size()) {
+        const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(part.size(), tensor.elements - first));
+        file.read_part(tensor, first * sizeof(Stored), count * sizeof(Stored), part.data());
+        require_finite(tensor, first, part.data(), count);
+        take(static_cast<std::size_t>(first), part.data(), count);
+    }
+}
+
+[[noreturn]] void refuse_type(const GgufTensor& tensor) {
+    const ErrorCode code = tensor.type == TensorType::q8_0 ? ErrorCode::unavailable : ErrorCode::model_contract;
+    throw Error(code, "tensor " + quoted(tensor.name), std::string(tensor_type_name(tensor.type)), "f32 or f16");
+}
+
+}  // namespace
+
+std::vector<float> read_values(const GgufReader& file, const GgufTensor& tensor) {
+    if (tensor.type != TensorType::f32 && tensor.type != TensorType::f16) refuse_type(tensor);
+    std::vector<float> values(static_cast<std::size_t>(tensor.elements));
+    if (tensor.type == TensorType::f32) {
+        for_each_part<float>(file, tensor, [&values](std::size_t first, const float* part, std::size_t count) {
+            std::copy_n(part, count, values.data() + first);
+        });
+    } else {
+        for_each_part<std::uint16_t>(file, tensor, [&values](std::size_t first, const std::uint16_t* part, std::size_t count) {
+            std::transform(part, part + count, values.data() + first, widened);
+        });
+    }
+    return values;
+}
+
+void check_values(const GgufReader& file, const GgufTensor& tensor) {
+    const auto ignore = [](std::size_t, const auto*, std::size_t) {};
+    if (tensor.type == TensorType::f32) {
+        for_each_part<float>(file, tensor, ignore);
+    } else if (tensor.type == TensorType::f16) {
+        for_each_part<std::uint16_t>(file, tensor, ignore);
+    } else {
+        refuse_type(tensor);
+    }
+}
+
+}  // namespace mimi
