@@ -26,8 +26,8 @@
     └── InternalError              internal          a broken promise of ours; please report
 
 Each error carries ``code`` (the middle column; the same name goes over the wire, into metrics and into logs), and the three
-facts a person needs: ``subject`` (the tensor, key, argument or field), ``found`` and ``expected``; either of the last two may be
-empty. The service adds its own branch in :mod:`server.errors`.
+facts a person needs: ``subject`` (the tensor, key, argument or field), ``found`` and ``expected``; either of the last two may
+be empty. The service adds its own branch in :mod:`server.errors`.
 """
 
 from __future__ import annotations

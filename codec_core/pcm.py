@@ -45,12 +45,11 @@ def require_finite(pcm: npt.NDArray[np.floating[Any]], first_sample: int = 0) ->
     raise NonFiniteInputError(place, str(pcm[index]), "a finite number")
 
 
-def to_float32(pcm: npt.NDArray[Any], first_sample: int = 0) -> Float32Array:
-    """Convert int16 (divided by 32768), float32 or float64 samples of any shape to finite float32.
+def scale_to_float32(pcm: npt.NDArray[Any]) -> Float32Array:
+    """Convert int16 (divided by 32768), float32 or float64 samples of any shape to float32, finite or not.
 
     Raises:
         InputTypeError: any other element type.
-        NonFiniteInputError: NaN, infinity, or a float64 that float32 cannot hold; see :func:`require_finite`.
 
     """
     if pcm.dtype == np.int16:
@@ -58,7 +57,18 @@ def to_float32(pcm: npt.NDArray[Any], first_sample: int = 0) -> Float32Array:
     if pcm.dtype not in (np.float32, np.float64):
         raise InputTypeError("pcm", str(pcm.dtype), " or ".join(PCM_DTYPES))
     with np.errstate(over="ignore"):
-        samples = pcm.astype(np.float32, copy=False)
+        return pcm.astype(np.float32, copy=False)
+
+
+def to_float32(pcm: npt.NDArray[Any], first_sample: int = 0) -> Float32Array:
+    """Convert as :func:`scale_to_float32`, to finite samples only.
+
+    Raises:
+        InputTypeError: any other element type.
+        NonFiniteInputError: NaN, infinity, or a float64 that float32 cannot hold; see :func:`require_finite`.
+
+    """
+    samples = scale_to_float32(pcm)
     require_finite(samples, first_sample)
     return samples
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from codec_core import _ext
 from codec_core.errors import CodeRangeError, InputShapeError, InputTypeError
 from codec_core.framing import FrameAccumulator
-from codec_core.pcm import to_float32
+from codec_core.pcm import require_finite, scale_to_float32
 from codec_core.snapshot import SnapshotContent, pack
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ Native = TypeVar("Native", bound=_ext.Session)
 
 
 def pcm_rows(pcm: ArrayLike) -> NDArray[np.float32]:
-    """Return PCM as contiguous float32; int16 is scaled by 1/32768.
+    """Return PCM as contiguous float32, int16 scaled by 1/32768; whether it is finite is left to the engine.
 
     Raises:
-        InputTypeError: another element type. NonFiniteInputError: NaN or infinity.
+        InputTypeError: another element type.
 
     """
-    return np.ascontiguousarray(to_float32(np.asarray(pcm)))
+    return np.ascontiguousarray(scale_to_float32(np.asarray(pcm)))
 
 
 def code_rows(codes: ArrayLike) -> NDArray[np.int32]:
@@ -143,6 +143,7 @@ class EncoderSession(_Session[_ext.EncoderSession]):
 
         """
         samples = pcm_rows(chunk)
+        require_finite(samples)
         held_back = self._accumulator.pending()
         frames = self._accumulator.push(samples)
         try:

@@ -1,0 +1,51 @@
+"""The same bits on every instruction set this machine has, and for any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codec_core import CodecModel
+from codec_core._ext import Kernels
+
+FRAMES = 6
+ALL_ISAS = ["scalar", "avx2", "avx512"]
+
+
+@pytest.fixture(params=["tiny", "default"])
+def path(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue("tiny_model_path")) if request.param == "tiny" else "default"
+
+
+def _codes_and_sound(model: CodecModel, pcm: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    codes = model.encoder(32).push(pcm[: FRAMES * 1920])
+    return codes, model.decoder(32).push(codes)
+
+
+@pytest.mark.parametrize("isa", ALL_ISAS)
+def test_instruction_sets_agree(path: str, pcm: np.ndarray, monkeypatch: pytest.MonkeyPatch, isa: str):
+    if isa not in Kernels.usable_isas():
+        pytest.skip(f"this machine has no {isa}")
+    best = _codes_and_sound(CodecModel.open(path), pcm)
+    monkeypatch.setenv("MIMI_ISA", isa)
+    model = CodecModel.open(path)
+    assert model.info.isa == isa
+    forced = _codes_and_sound(model, pcm)
+    assert np.array_equal(forced[0], best[0])
+    assert np.array_equal(forced[1].view(np.uint32), best[1].view(np.uint32))
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5])
+def test_thread_counts_agree(path: str, pcm: np.ndarray, threads: int):
+    alone = _codes_and_sound(CodecModel.open(path), pcm)
+    shared = _codes_and_sound(CodecModel.open(path, threads=threads), pcm)
+    assert np.array_equal(shared[0], alone[0])
+    assert np.array_equal(shared[1].view(np.uint32), alone[1].view(np.uint32))
+
+
+def test_threads_agree_on_the_full_size_model(full_model: CodecModel, full_model_path, pcm: np.ndarray):
+    """Its matrices are large enough to be split by columns as well as by outputs."""
+    alone = _codes_and_sound(full_model, pcm)
+    shared = _codes_and_sound(CodecModel.open(full_model_path, threads=3), pcm)
+    assert np.array_equal(shared[0], alone[0])
+    assert np.array_equal(shared[1].view(np.uint32), alone[1].view(np.uint32))
