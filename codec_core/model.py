@@ -47,19 +47,17 @@ class ModelInfo:
 def resolve_model_path(name_or_path: str | os.PathLike[str]) -> Path:
     """Return the file behind a model's name or path.
 
-    A bare name is one of the models embedded in the package (``default``); anything with a separator or a suffix is a path.
+    The name of a model embedded in the package (``default``) wins over a file of that name; ``./default`` is the file.
 
     Raises:
-        ModelAccessError: a bare name that no embedded model has.
+        ModelAccessError: neither the name of an embedded model nor a path.
 
     """
     text = os.fspath(name_or_path)
-    if os.sep in text or Path(text).suffix:
-        return Path(text)
     packaged = _PACKAGED_MODELS / f"{text}.gguf"
-    if packaged.is_file():
+    if text and os.sep not in text and packaged.is_file():
         return packaged
-    if Path(text).exists():
+    if os.sep in text or Path(text).suffix or (text and Path(text).exists()):
         return Path(text)
     names = ", ".join(sorted(path.stem for path in _PACKAGED_MODELS.glob("*.gguf")))
     raise ModelAccessError("model", repr(text), f"the path of a GGUF file or an embedded model ({names})")

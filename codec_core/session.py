@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codec_core import _ext
-from codec_core.errors import CodeRangeError, InputShapeError, InputTypeError
+from codec_core.errors import CodeRangeError, InputShapeError, InputTypeError, SettingError
 from codec_core.framing import FrameAccumulator
 from codec_core.pcm import require_finite, scale_to_float32
 from codec_core.snapshot import SnapshotContent, pack
@@ -257,4 +257,6 @@ def _checked_levels(levels: int | None, info: ModelInfo) -> int:
         return info.default_levels
     if isinstance(levels, bool) or not isinstance(levels, (int, np.integer)):
         raise InputTypeError("levels", type(levels).__name__, "an integer")
-    return max(int(levels), 0)
+    if not 1 <= levels <= info.levels:
+        raise SettingError("levels", str(levels), f"1 .. {info.levels}")
+    return int(levels)
