@@ -1,0 +1,174 @@
+"""Audio files in and out, block by block, so that an hour needs no more memory than a second.
+
+Reads whatever libsndfile reads (WAV, FLAC, OGG, MP3, ...), any rate and number of channels; writes WAV, 16 bits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Final, Self
+
+import numpy.typing as npt
+import soundfile  # type: ignore[import-untyped]
+
+from codec_core.atomic_file import atomic_output
+from codec_core.errors import AudioFileError, SettingError
+from codec_core.pcm import CODEC_RATE_HZ, Float32Array, PcmIntake, to_int16
+
+STANDARD_INPUT: Final = "-"
+BLOCK_SAMPLES: Final = 65_536
+"""Samples per channel read at once."""
+_SPOOL_MEMORY_BYTES: Final = 8 << 20
+_COPY_BYTES: Final = 1 << 20
+_WAV_CAP_BYTES: Final = (1 << 32) - 1024
+
+
+class AudioReader:
+    """An audio file opened for reading, as a context manager.
+
+    Standard input is first copied to a temporary file (in memory while it is short), because most formats cannot be read
+    without seeking.
+    """
+
+    def __init__(self, source: str | os.PathLike[str]) -> None:
+        """Open a file.
+
+        Args:
+            source: a path, or "-" for standard input.
+
+        Raises:
+            AudioFileError: it cannot be opened, is no audio file, or has a rate or a number of channels that is not taken.
+
+        """
+        self.subject = "standard input" if str(source) == STANDARD_INPUT else str(source)
+        self._spool: IO[bytes] | None = None
+        try:
+            if str(source) == STANDARD_INPUT:
+                self._spool = _spool(sys.stdin.buffer)
+            elif not Path(source).is_file():
+                found = "no regular file" if Path(source).exists() else "no such file"
+                raise AudioFileError(self.subject, found, "an audio file")
+            self._file = soundfile.SoundFile(self._spool or os.fspath(source))
+            self._intake = PcmIntake(self._file.samplerate, self._file.channels)
+        except (soundfile.SoundFileError, OSError, TypeError) as cause:
+            self.close()
+            raise AudioFileError(self.subject, _reason(cause), "an audio file libsndfile can read") from cause
+        except SettingError as cause:
+            self.close()
+            raise AudioFileError(f"{self.subject}: {cause.subject}", cause.found, cause.expected) from cause
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """Rate of the file."""
+        return int(self._file.samplerate)
+
+    @property
+    def channels(self) -> int:
+        """Channels of the file."""
+        return int(self._file.channels)
+
+    @property
+    def expected_samples(self) -> int:
+        """Samples at 24 kHz the file claims to hold; good for a progress bar, not for an allocation."""
+        return round(int(self._file.frames) * CODEC_RATE_HZ / self.sample_rate_hz)
+
+    def pcm(self) -> Iterator[Float32Array]:
+        """Yield the whole file as float32 mono at 24 kHz, in pieces of any length but 0. To be used once.
+
+        Raises:
+            AudioFileError: the file is damaged.
+            NonFiniteInputError: it holds NaN or infinity; names the sample's position at the file's rate.
+
+        """
+        while True:
+            try:
+                block = self._file.read(BLOCK_SAMPLES, dtype="float32", always_2d=True)
+            except (soundfile.SoundFileError, OSError) as cause:
+                raise AudioFileError(self.subject, _reason(cause), "undamaged audio") from cause
+            piece = self._intake.push(block) if len(block) else self._intake.flush()
+            if len(piece):
+                yield piece
+            if not len(block):
+                return
+
+    def close(self) -> None:
+        """Close the file; harmless when repeated."""
+        if hasattr(self, "_file"):
+            self._file.close()
+        if self._spool is not None:
+            self._spool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class WavWriter:
+    """A WAV file (mono, 24 kHz, 16 bits) being written; made by :func:`open_wav`."""
+
+    def __init__(self, file: soundfile.SoundFile, subject: str) -> None:
+        self._file = file
+        self._subject = subject
+        self.samples = 0
+        """Samples written so far."""
+
+    def write(self, pcm: Float32Array) -> None:
+        """Append float32 samples ``[n]``, clamped to the range of int16.
+
+        Raises:
+            AudioFileError: the disk is full, or the file would pass the 4 GiB that WAV allows.
+
+        """
+        if (self.samples + len(pcm)) * 2 > _WAV_CAP_BYTES:
+            raise AudioFileError(self._subject, "more than 4 GiB of samples", "at most what a WAV file holds (24 hours)")
+        block: npt.NDArray[Any] = to_int16(pcm)
+        try:
+            self._file.write(block)
+        except (soundfile.SoundFileError, OSError) as cause:
+            raise AudioFileError(self._subject, _reason(cause), "a file that can be written") from cause
+        self.samples += len(pcm)
+
+
+@contextlib.contextmanager
+def open_wav(path: str | os.PathLike[str]) -> Iterator[WavWriter]:
+    """Write a WAV file that appears whole or not at all; an existing file is replaced.
+
+    Raises:
+        AudioFileError: the suffix is not ``.wav``, or the path cannot be written.
+
+    """
+    if Path(path).suffix.lower() != ".wav":
+        raise AudioFileError(str(path), f"the suffix {Path(path).suffix!r}", ".wav")
+    with atomic_output(path, replace=True, error=AudioFileError) as temporary:
+        try:
+            file = soundfile.SoundFile(temporary, "w", CODEC_RATE_HZ, 1, format="WAV", subtype="PCM_16")
+        except (soundfile.SoundFileError, OSError) as cause:
+            raise AudioFileError(str(path), _reason(cause), "a file that can be written") from cause
+        with file:
+            yield WavWriter(file, str(path))
+
+
+def _spool(stream: IO[bytes]) -> IO[bytes]:
+    """Copy a stream to a temporary file and rewind it."""
+    spool = tempfile.SpooledTemporaryFile(max_size=_SPOOL_MEMORY_BYTES)  # noqa: SIM115 - the reader closes it
+    while piece := stream.read(_COPY_BYTES):
+        spool.write(piece)
+    spool.seek(0)
+    return spool
+
+
+def _reason(cause: Exception) -> str:
+    """Return what went wrong, in libsndfile's or the system's own words."""
+    if isinstance(cause, soundfile.LibsndfileError):
+        return str(cause.error_string).strip().rstrip(".")
+    if isinstance(cause, OSError) and cause.strerror:
+        return cause.strerror
+    return str(cause) or type(cause).__name__

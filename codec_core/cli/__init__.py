@@ -1,0 +1,1 @@
+"""The ``mimi`` command line: :mod:`codec_core.cli.main` and one module per command."""

@@ -1,0 +1,115 @@
+"""Show what a model file holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+from rich.bar import Bar
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from codec_core import _ext
+from codec_core.cli.options import JsonOption
+from codec_core.cli.report import human_bytes, print_json, printable
+from codec_core.model import resolve_model_path
+
+BAR_COLUMNS = 24
+_SHOWN_ELSEWHERE = frozenset({"general.architecture", "general.name"})
+
+
+def command(
+    model: Annotated[str, typer.Argument(help="A model file (GGUF), or the name of an embedded model.")] = "default",
+    tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a model file holds: geometry, types, sizes, provenance.
+
+    The file is checked as completely as when it is loaded; one that is broken is refused, saying why.
+    """
+    path = str(resolve_model_path(model))
+    found = _ext.inspect_model(path)
+    if as_json:
+        print_json({"path": path, **found})
+        return
+    console = Console()
+    console.print(_facts(path, found))
+    console.print(_sizes(found["tensors"]))
+    if tensors:
+        console.print(_tensor_table(found["tensors"]))
+
+
+def _facts(path: str, found: dict[str, Any]) -> Table:
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    geometry = found["geometry"]
+    for label, value in (
+        ("file", f"{path} ({human_bytes(found['file_bytes'])})"),
+        ("name", found["name"]),
+        ("weight class", found["weight_class"]),
+        ("numerics", found["numerics"]),
+        *_geometry_facts(geometry),
+        *_provenance(found["metadata"]),
+    ):
+        table.add_row(label, Text(printable(value)))
+    return table
+
+
+def _geometry_facts(geometry: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    rvq, transformer = geometry["rvq"], geometry["encoder_transformer"]
+    rate = f"{geometry['sample_rate_hz']} Hz, {geometry['frame_rate_hz']:g} frames/s of {geometry['frame_samples']} samples"
+    yield "audio", rate
+    levels = f"{rvq['levels']} ({rvq['semantic_levels']} semantic), {geometry['default_levels']} by default"
+    yield "levels", levels
+    yield "codebooks", f"{rvq['codebook_entries']} entries x {rvq['codebook_dim']}"
+    yield "latent", f"{rvq['dim']} wide"
+    yield (
+        "transformers",
+        f"{transformer['layers']} layers, {transformer['heads']} heads of {transformer['head_dim']}, MLP"
+        f" {transformer['mlp_width']}, context {transformer['context_steps']} steps",
+    )
+    yield "filters", f"{geometry['encoder']['first']['out_channels']} .. {geometry['encoder']['last']['in_channels']}"
+
+
+def _provenance(metadata: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    for key, value in metadata.items():
+        if key.startswith("general.") and key not in _SHOWN_ELSEWHERE:
+            yield key.removeprefix("general."), str(value)
+    for label, key in (("source sha256", "moshi.mimi.source_sha256"), ("converter", "moshi.mimi.converter")):
+        if key in metadata:
+            yield label, str(metadata[key])
+
+
+def _family(name: str) -> str:
+    """Return the part of the model a tensor belongs to: the first word after ``mimi.``."""
+    return name.split(".")[1]
+
+
+def _sizes(tensors: list[dict[str, Any]]) -> Table:
+    families: dict[str, list[dict[str, Any]]] = {}
+    for tensor in tensors:
+        families.setdefault(_family(tensor["name"]), []).append(tensor)
+    largest = max(sum(tensor["bytes"] for tensor in members) for members in families.values())
+    table = Table("part", "tensors", "types", "parameters", "bytes", "", box=None, pad_edge=False, header_style="bold")
+    for column in (1, 3, 4):
+        table.columns[column].justify = "right"
+    for family, members in families.items():
+        size = sum(tensor["bytes"] for tensor in members)
+        parameters = sum(math.prod(tensor["shape"]) for tensor in members)
+        types = ", ".join(sorted({tensor["type"] for tensor in members}))
+        bar = Bar(largest, 0, size, width=BAR_COLUMNS)
+        table.add_row(family, str(len(members)), types, f"{parameters:,}", human_bytes(size), bar)
+    return table
+
+
+def _tensor_table(tensors: list[dict[str, Any]]) -> Table:
+    table = Table("tensor", "type", "shape", "bytes", box=None, pad_edge=False, header_style="bold")
+    table.columns[3].justify = "right"
+    for tensor in tensors:
+        shape = " x ".join(str(size) for size in tensor["shape"])
+        table.add_row(tensor["name"], tensor["type"], shape, human_bytes(tensor["bytes"]))
+    return table

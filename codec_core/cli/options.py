@@ -1,0 +1,21 @@
+"""Options that several commands have, declared once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+ModelOption = Annotated[
+    str, typer.Option("--model", "-m", envvar="MIMI_MODEL", help="A model file (GGUF), or the name of an embedded model.")
+]
+LevelsOption = Annotated[int | None, typer.Option("--levels", "-k", min=1, help="RVQ levels; without it, the model's own.")]
+NumericsOption = Annotated[
+    str | None,
+    typer.Option("--numerics", envvar="MIMI_NUMERICS", help="kyutai or ggml; without it, what the model file asks for."),
+]
+ThreadsOption = Annotated[
+    int | None, typer.Option("--threads", min=1, envvar="MIMI_THREADS", help="Threads of one step; without it, 1.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+ForceOption = Annotated[bool, typer.Option("--force", "-f", help="Replace an existing output.")]

@@ -1,0 +1,86 @@
+"""Codes in files and in messages: ``.npy``, ``.mimi``, ``.json`` and ``.safetensors``.
+
+============ ========================================================================= =====================================
+format       layout                                                                    keeps besides the codes
+============ ========================================================================= =====================================
+npy          NumPy array [levels, frames], int16 (uint16 where a code needs it)         nothing
+mimi         "MIMI", i32 levels, then i16 [frame][level], little-endian                 nothing
+json         ``{levels, frames, codes[level][frame], samples, provenance}``             true sample count, provenance
+safetensors  tensor ``codes`` I16 (U16) [levels, frames], metadata strings              true sample count, provenance
+============ ========================================================================= =====================================
+
+The sample count tells how much of the last frame is padding. Provenance is a flat mapping of strings: which model, which
+numerics, which program.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from codec_core.atomic_file import atomic_output
+from codec_core.codes_formats import FORMATS, CodesDocument, CodesFormat, parse_codes, serialize_codes
+from codec_core.errors import CodesFileError
+
+__all__ = [
+    "FILE_CAP_BYTES",
+    "FORMATS",
+    "CodesDocument",
+    "CodesFormat",
+    "format_of",
+    "parse_codes",
+    "read_codes",
+    "serialize_codes",
+    "write_codes",
+]
+
+FILE_CAP_BYTES: Final = 1 << 30
+"""Largest file that is read: 48 hours at 32 levels in the binary formats."""
+
+
+def format_of(path: str | os.PathLike[str]) -> CodesFormat:
+    """Tell the format by a path's suffix.
+
+    Raises:
+        CodesFileError: the suffix is none of ours.
+
+    """
+    suffix = Path(path).suffix.lower().removeprefix(".")
+    for name in FORMATS:
+        if suffix == name:
+            return name
+    raise CodesFileError(str(path), f"the suffix {Path(path).suffix!r}", " or ".join(f".{name}" for name in FORMATS))
+
+
+def read_codes(path: str | os.PathLike[str]) -> CodesDocument:
+    """Read a file of codes in the format of its suffix.
+
+    Raises:
+        CodesFileError: it cannot be read, is larger than :data:`FILE_CAP_BYTES`, or is not what its suffix says.
+
+    """
+    form = format_of(path)
+    try:
+        # Never blocks on a pipe: what is not a regular file has no size to trust.
+        if not Path(path).is_file():
+            raise CodesFileError(str(path), "no regular file", "a file of codes")
+        with Path(path).open("rb") as file:
+            data = file.read(FILE_CAP_BYTES + 1)
+    except OSError as cause:
+        raise CodesFileError(str(path), f"{cause.strerror}", "a file that can be read") from cause
+    if len(data) > FILE_CAP_BYTES:
+        raise CodesFileError(str(path), f"more than {FILE_CAP_BYTES} bytes", "a smaller file")
+    return parse_codes(data, form, subject=str(path))
+
+
+def write_codes(path: str | os.PathLike[str], document: CodesDocument) -> None:
+    """Write a file of codes in the format of its suffix, whole or not at all; an existing file is replaced.
+
+    Raises:
+        CodesFileError: an unknown suffix, a path that cannot be written, or a code the format cannot hold.
+
+    """
+    data = serialize_codes(document, format_of(path))
+    with atomic_output(path, replace=True, error=CodesFileError) as temporary:
+        temporary.write_bytes(data)

@@ -1,0 +1,176 @@
+"""``convert_model``: read a source, plan, write, check with the engine's own eyes, publish."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from codec_core import __version__, _ext
+from codec_core.atomic_file import atomic_output
+from codec_core.convert.gguf_layout import GGUF_MAGIC
+from codec_core.convert.gguf_source import read_gguf
+from codec_core.convert.gguf_writer import Metadata, payload_bytes, write_gguf
+from codec_core.convert.kyutai_checkpoint import read_checkpoint
+from codec_core.convert.planned_model import CODEBOOK, PlannedModel
+from codec_core.convert.source_file import SourceFile
+from codec_core.errors import CheckpointError, ModelAccessError, SettingError
+
+DTYPES: Final = ("f32", "f16")
+NUMERICS: Final = ("kyutai", "ggml")
+_FIRST_CODEBOOK: Final = f"mimi.quantizer.rvq_first.vq.layers.0{CODEBOOK}"
+_FIRST_NORM: Final = "mimi.encoder_transformer.transformer.layers.0.norm1.weight"
+
+
+@dataclass(frozen=True)
+class ConversionReport:
+    """What a conversion did."""
+
+    source: str
+    source_kind: str
+    source_sha256: str
+    destination: str
+    name: str
+    weight_class: str
+    numerics: str
+    levels: int
+    """In the file."""
+    default_levels: int
+    """Used where a session names no number."""
+    tensors: int
+    unchanged_tensors: int
+    """Tensors whose bytes are those of the source."""
+
+
+def convert_model(
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    *,
+    dtype: str | None = None,
+    levels: int | None = None,
+    numerics: str | None = None,
+    force: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> ConversionReport:
+    """Convert a Mimi checkpoint to the GGUF file the engine reads.
+
+    The destination appears whole, after the engine has accepted it, or not at all. The same source and settings give the same
+    bytes. Memory use is bounded by a few MB, whatever the size of the source.
+
+    Args:
+        source: Kyutai's checkpoint (``.safetensors``, codebooks as sums and usages), a raw GGUF of moshi.cpp, or a GGUF that
+            has metadata. Told apart by content, not by suffix.
+        destination: the ``.gguf`` file to write.
+        dtype: "f32", or "f16" for non-transposed convs and RVQ projections in half precision. None: f32 from a checkpoint,
+            every tensor's own type from a GGUF.
+        levels: RVQ levels a session uses unless it says otherwise; None: what the source says, else 8. All levels of the
+            source are kept in the file.
+        numerics: "kyutai" or "ggml", the arithmetic the file asks for; None: kyutai for a checkpoint, ggml for a raw GGUF,
+            what it says itself for a GGUF with metadata.
+        force: whether an existing ``destination`` may be replaced.
+        progress: called now and then with (bytes done, bytes in all).
+
+    Raises:
+        SettingError: a setting outside these values.
+        ModelAccessError: the source cannot be read, or the destination not written.
+        CheckpointError: the source is damaged or is something else.
+        ModelFormatError, ModelContractError: a GGUF source, or what came out, is no Mimi model the engine runs.
+        OutputExistsError: ``destination`` exists and ``force`` is false.
+
+    """
+    _require("dtype", dtype, DTYPES)
+    _require("numerics", numerics, NUMERICS)
+    with SourceFile(source) as file, atomic_output(destination, replace=force, error=ModelAccessError) as temporary:
+        plan = _read(file, dtype)
+        report = _report(file, plan, os.fspath(destination), levels=levels, numerics=numerics)
+        metre = _Metre(file.size_bytes + payload_bytes(plan.tensors), progress)
+        report = dataclasses.replace(report, source_sha256=file.sha256(metre.advance))
+        write_gguf(temporary, _metadata(plan, report), plan.tensors, metre.advance)
+        file.require_unchanged()
+        _ext.inspect_model(os.fspath(temporary))
+    return report
+
+
+class _Metre:
+    """Counts bytes towards a total and passes them on."""
+
+    def __init__(self, total: int, progress: Callable[[int, int], None] | None) -> None:
+        self._total = total
+        self._done = 0
+        self._progress = progress
+
+    def advance(self, size: int) -> None:
+        self._done += size
+        if self._progress is not None:
+            self._progress(self._done, self._total)
+
+
+def _require(name: str, value: str | None, legal: tuple[str, ...]) -> None:
+    if value is not None and value not in legal:
+        raise SettingError(name, value, " or ".join(legal))
+
+
+def _read(file: SourceFile, dtype: str | None) -> PlannedModel:
+    """Tell the source's form by its first bytes. A safetensors file has the first brace of its header at byte 8."""
+    head = file.read(0, min(9, file.size_bytes))
+    if head.startswith(GGUF_MAGIC):
+        return read_gguf(file, dtype)
+    if head[8:9] == b"{":
+        return read_checkpoint(file, dtype or "f32")
+    expected = "a Kyutai checkpoint (.safetensors), or a GGUF file of Mimi"
+    if head.startswith(b"version "):
+        raise CheckpointError(file.path, "a Git LFS pointer; fetch the file itself", expected)
+    raise CheckpointError(file.path, f"a file that begins with {head!r}", expected)
+
+
+def _report(
+    file: SourceFile, plan: PlannedModel, destination: str, *, levels: int | None, numerics: str | None
+) -> ConversionReport:
+    """Settle what the settings leave open; the source's SHA-256 is still to be filled in."""
+    return ConversionReport(
+        source=file.path,
+        source_kind=plan.kind,
+        source_sha256="",
+        destination=destination,
+        name=plan.name or Path(file.path).stem,
+        weight_class=plan.weight_class,
+        numerics=numerics or plan.numerics,
+        levels=plan.levels,
+        default_levels=_default_levels(plan, levels),
+        tensors=len(plan.tensors),
+        unchanged_tensors=sum(tensor.is_unchanged for tensor in plan.tensors),
+    )
+
+
+def _default_levels(plan: PlannedModel, asked: int | None) -> int:
+    if asked is not None and not 1 <= asked <= plan.levels:
+        raise SettingError("levels", f"{asked}", f"1 .. {plan.levels}, the levels of the source")
+    return asked or min(plan.default_levels, plan.levels)
+
+
+def _metadata(plan: PlannedModel, report: ConversionReport) -> Metadata:
+    width, entries = (*plan.tensor(_FIRST_CODEBOOK).dims, 1)[:2]
+    return [
+        ("general.architecture", "moshi"),
+        ("general.name", report.name),
+        *sorted(plan.kept_texts.items()),
+        ("moshi.component", "mimi"),
+        ("moshi.mimi.sample_rate", 24_000),
+        ("moshi.mimi.frame_rate", 12.5),
+        ("moshi.mimi.n_q", report.default_levels),
+        ("moshi.mimi.card", entries),
+        ("moshi.mimi.dim", plan.tensor(_FIRST_NORM).dims[0]),
+        ("moshi.mimi.semantic_n_q", plan.count("mimi.quantizer.rvq_first.", CODEBOOK)),
+        ("moshi.mimi.codebook_dim", width),
+        ("moshi.mimi.transformer.num_layers", plan.count("mimi.encoder_transformer.", ".norm1.weight")),
+        ("moshi.mimi.transformer.num_heads", plan.heads),
+        ("moshi.mimi.transformer.context", plan.context_steps),
+        ("moshi.mimi.transformer.max_period", plan.max_period),
+        ("moshi.mimi.numerics", report.numerics),
+        ("moshi.mimi.weight_class", report.weight_class),
+        ("moshi.mimi.source_sha256", report.source_sha256),
+        ("moshi.mimi.converter", f"mimi-server {__version__}"),
+    ]

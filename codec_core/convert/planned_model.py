@@ -1,0 +1,94 @@
+"""What a source holds, in the terms of the file to be written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from codec_core.convert.element_types import ELEMENT_BYTES, recode
+from codec_core.errors import CheckpointError
+
+CODEBOOK: Final = "._codebook.embedding"
+"""How the names of codebooks end."""
+MIMI_HEADS: Final = 8
+MIMI_CONTEXT_STEPS: Final = 250
+MIMI_MAX_PERIOD: Final = 10_000
+MIMI_LEVELS: Final = 8
+"""What Mimi v0.1 has where neither shapes nor metadata tell: heads, attention context, rotary period, levels in use."""
+
+
+@dataclass(frozen=True)
+class PlannedTensor:
+    """A tensor to be written, its payload not yet read."""
+
+    name: str
+    """Ours."""
+    dims: tuple[int, ...]
+    """ggml order: fastest-varying first."""
+    stored_type: str
+    """Type of what ``read`` yields."""
+    read: Callable[[], Iterator[bytes]]
+    """Yields the payload in pieces of whole elements."""
+    written_type: str
+    is_computed: bool = False
+    """Whether ``read`` computes what it yields, rather than taking it from the source as it is."""
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the source's own bytes are written."""
+        return self.stored_type == self.written_type and not self.is_computed
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes it will take in the file."""
+        return math.prod(self.dims) * ELEMENT_BYTES[self.written_type]
+
+    def payload(self) -> Iterator[bytes]:
+        """Yield the payload as it is written."""
+        return recode(self.read(), self.stored_type, self.written_type, self.name)
+
+
+@dataclass(frozen=True)
+class PlannedModel:
+    """A whole source."""
+
+    kind: str
+    """What the source was, for the report."""
+    tensors: list[PlannedTensor]
+    numerics: str
+    name: str | None = None
+    heads: int = MIMI_HEADS
+    context_steps: int = MIMI_CONTEXT_STEPS
+    max_period: int = MIMI_MAX_PERIOD
+    default_levels: int = MIMI_LEVELS
+    """RVQ levels the source says to use, which may be more than it has."""
+    kept_texts: dict[str, str] = field(default_factory=dict)
+    """``general.*`` strings of the source that are carried over."""
+
+    def tensor(self, name: str) -> PlannedTensor:
+        """Return a tensor by our name.
+
+        Raises:
+            CheckpointError: the source has none of that name.
+
+        """
+        for tensor in self.tensors:
+            if tensor.name == name:
+                return tensor
+        raise CheckpointError(f"tensor {name!r}", "no such tensor", "the tensors of a Mimi model")
+
+    def count(self, prefix: str, suffix: str) -> int:
+        """Count the tensors whose names begin and end like that."""
+        return sum(tensor.name.startswith(prefix) and tensor.name.endswith(suffix) for tensor in self.tensors)
+
+    @property
+    def levels(self) -> int:
+        """Return the number of RVQ levels in the source."""
+        return self.count("mimi.quantizer.", CODEBOOK)
+
+    @property
+    def weight_class(self) -> str:
+        """Return the class the tensors will be written in: "f32" or "f16"."""
+        return "f16" if any(tensor.written_type == "f16" for tensor in self.tensors) else "f32"

@@ -1,0 +1,89 @@
+"""``mimi convert``, ``inspect``, ``synth`` and ``bench``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from codec_core import CodecModel
+from codec_core.cli.report import human_bytes
+
+
+def test_synth_convert_inspect(mimi, tiny_checkpoint: Path, tiny_gguf: Path, tmp_path: Path) -> None:
+    source, model = tmp_path / "tiny.safetensors", tmp_path / "tiny.gguf"
+    outcome = mimi("synth", "-o", source, "--preset", "tiny")
+    assert (outcome.status, outcome.output) == (0, f"{source}: tiny, {human_bytes(source.stat().st_size)}\n")
+    assert source.read_bytes() == tiny_checkpoint.read_bytes()
+    assert mimi("synth", "-o", source, "--preset", "tiny").status == 1
+    assert mimi("synth", "-o", source, "--preset", "tiny", "--force").status == 0
+    assert mimi("synth", "-o", tmp_path / "x", "--preset", "huge").status == 2
+    outcome = mimi("convert", source, "-o", model)
+    assert "32 levels (32 by default)" in outcome.output
+    assert "102 of 134 tensors copied byte for byte" in outcome.output
+    assert model.read_bytes() == tiny_gguf.read_bytes()
+    assert mimi("convert", source, "-o", model, "--dtype", "q8_0", "--force").status == 2
+
+
+def test_convert_json(mimi, tiny_checkpoint: Path, tmp_path: Path) -> None:
+    arguments = ("--dtype", "f16", "--levels", 4, "--numerics", "ggml", "--json")
+    report = json.loads(mimi("convert", tiny_checkpoint, "-o", tmp_path / "x.gguf", *arguments).output)
+    assert (report["weight_class"], report["default_levels"], report["numerics"]) == ("f16", 4, "ggml")
+    found = json.loads(mimi("inspect", tmp_path / "x.gguf", "--json").output)
+    assert found["metadata"]["moshi.mimi.source_sha256"] == report["source_sha256"]
+    assert (found["weight_class"], found["geometry"]["default_levels"], found["numerics"]) == ("f16", 4, "ggml")
+    assert found["file_bytes"] == (tmp_path / "x.gguf").stat().st_size
+
+
+def test_inspect_shows_what_matters(mimi, tiny_gguf: Path) -> None:
+    outcome = mimi("inspect", tiny_gguf, "--tensors")
+    assert outcome.status == 0
+    for text in (
+        "mimi-synth-tiny",
+        "24000 Hz, 12.5 frames/s of 1920 samples",
+        "32 (1 semantic), 32 by default",
+        "32 entries x 8",
+        "2 layers, 2 heads of 8, MLP 32, context 8 steps",
+        "encoder_transformer",
+        "mimi.downsample.conv.conv.conv.weight",
+        "16 x 16 x 4",
+    ):
+        assert text in outcome.output, text
+
+
+def test_inspect_refuses_what_is_broken(mimi, tiny_gguf: Path, tmp_path: Path) -> None:
+    (tmp_path / "short.gguf").write_bytes(tiny_gguf.read_bytes()[:-100])
+    outcome = mimi("inspect", tmp_path / "short.gguf")
+    assert (outcome.status, outcome.output) == (1, "")
+    assert outcome.errors.startswith("error[model_")
+
+
+def test_metadata_cannot_style_the_terminal(mimi, tiny_gguf: Path, tmp_path: Path) -> None:
+    data = tiny_gguf.read_bytes().replace(b"mimi-synth-tiny", b"[red]\x1b[31mhello")
+    (tmp_path / "x.gguf").write_bytes(data)
+    output = mimi("inspect", tmp_path / "x.gguf").output
+    assert "[red] [31mhello" in output
+    assert "\x1b" not in output
+
+
+def test_bench(mimi, tiny_gguf: Path) -> None:
+    arguments = ("bench", "-m", tiny_gguf, "--batch", "1,3", "--levels", 4, "--seconds", 0.01)
+    found = json.loads(mimi(*arguments, "--json").output)
+    assert [(row["direction"], row["batch"]) for row in found["results"]] == [
+        ("encode", 1),
+        ("decode", 1),
+        ("encode", 3),
+        ("decode", 3),
+    ]
+    for row in found["results"]:
+        assert row["calls"] >= 5
+        assert row["levels"] == 4
+        assert row["ms_per_frame_median"] == pytest.approx(row["ms_per_call_median"] / row["batch"])
+        assert 0 < row["ms_per_call_median"] <= row["ms_per_call_p95"] < 10_000
+        assert row["real_time_factor"] * row["sessions_in_real_time"] == pytest.approx(1)
+    assert found["model"]["sha256"] == CodecModel.open(tiny_gguf).info.sha256
+    assert found["memory_bytes"]["at_end"] > found["memory_bytes"]["weights"] > 0
+    assert "sessions" in mimi(*arguments).output
+    for bad in ("", "0", "1,,2", "x", "-1", "99999999"):
+        assert mimi("bench", "-m", tiny_gguf, "--batch", bad).status == 2

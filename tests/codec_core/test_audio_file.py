@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import wave
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import soxr
+
+from codec_core.audio_file import BLOCK_SAMPLES, AudioReader, open_wav
+from codec_core.errors import AudioFileError, NonFiniteInputError
+
+Signal = Callable[[int, int], np.ndarray]
+
+
+def read_all(path: Path) -> np.ndarray:
+    with AudioReader(path) as reader:
+        return np.concatenate([*reader.pcm(), np.zeros(0, np.float32)])
+
+
+@pytest.mark.parametrize("rate", [8000, 24000, 44100, 96000])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_wav_of_any_rate_is_resampled_as_a_whole(rate: int, channels: int, tmp_path: Path, speechlike: Signal) -> None:
+    pcm = np.stack([speechlike(BLOCK_SAMPLES + 4001, seed) for seed in range(channels)], axis=1)
+    path = tmp_path / "x.wav"
+    soundfile.write(path, pcm, rate, subtype="FLOAT")
+    with AudioReader(path) as reader:
+        assert (reader.sample_rate_hz, reader.channels) == (rate, channels)
+        found = np.concatenate(list(reader.pcm()))
+        assert reader.expected_samples == len(found)
+    mono = pcm[:, 0] if channels == 1 else (pcm[:, 0] + pcm[:, 1]) / np.float32(2)
+    assert np.array_equal(found, mono if rate == 24000 else soxr.resample(mono, rate, 24000))
+
+
+@pytest.mark.parametrize(("suffix", "tolerance"), [("flac", 1e-4), ("ogg", 0.1), ("mp3", 0.2), ("aiff", 1e-4), ("au", 1e-4)])
+def test_other_formats(suffix: str, tolerance: float, tmp_path: Path, speechlike: Signal) -> None:
+    pcm = speechlike(24_000, 1)
+    path = tmp_path / f"x.{suffix}"
+    soundfile.write(path, pcm, 24_000)
+    found = read_all(path)
+    assert abs(len(found) - len(pcm)) <= 1200
+    if len(found) == len(pcm):
+        assert np.abs(found - pcm).max() < tolerance
+
+
+def test_an_empty_file_yields_nothing(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "x.wav", np.zeros(0, np.float32), 16000)
+    assert read_all(tmp_path / "x.wav").size == 0
+
+
+def test_standard_input(tmp_path: Path, speechlike: Signal) -> None:
+    pcm = speechlike(9000, 2)
+    stream = io.BytesIO()
+    soundfile.write(stream, pcm, 24_000, format="FLAC")
+    script = (
+        "import sys, numpy\n"
+        "from codec_core.audio_file import AudioReader\n"
+        "with AudioReader('-') as reader:\n"
+        "    sys.stdout.buffer.write(numpy.concatenate(list(reader.pcm())).tobytes())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=stream.getvalue(), capture_output=True, check=True, cwd=tmp_path
+    )
+    assert np.abs(np.frombuffer(done.stdout, np.float32) - pcm).max() < 1e-4
+
+
+def test_a_float_file_with_nan_names_the_sample(tmp_path: Path) -> None:
+    pcm = np.zeros(BLOCK_SAMPLES + 10, np.float32)
+    pcm[BLOCK_SAMPLES + 3] = np.nan
+    soundfile.write(tmp_path / "x.wav", pcm, 24_000, subtype="FLOAT")
+    with pytest.raises(NonFiniteInputError, match=f"sample {BLOCK_SAMPLES + 3}, channel 0"):
+        read_all(tmp_path / "x.wav")
+
+
+def test_files_that_are_no_audio(tmp_path: Path) -> None:
+    (tmp_path / "text.wav").write_text("<!DOCTYPE html>")
+    (tmp_path / "empty.wav").write_bytes(b"")
+    (tmp_path / "samples.raw").write_bytes(bytes(100))
+    os.mkfifo(tmp_path / "pipe.wav")
+    for name, message in (
+        ("text.wav", "text.wav: found"),
+        ("empty.wav", "empty.wav: found"),
+        ("samples.raw", "samples.raw: found"),
+        ("pipe.wav", "no regular file"),
+        ("none.wav", "no such file"),
+    ):
+        with pytest.raises(AudioFileError) as caught:
+            AudioReader(tmp_path / name)
+        assert message in str(caught.value)
+
+
+def test_a_rate_or_channel_count_that_is_not_taken(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "slow.wav", np.zeros(10), 1000)
+    soundfile.write(tmp_path / "wide.wav", np.zeros((10, 65)), 24000)
+    with pytest.raises(AudioFileError, match=r"slow\.wav: sample_rate_hz: found 1000"):
+        AudioReader(tmp_path / "slow.wav")
+    with pytest.raises(AudioFileError, match=r"wide\.wav: channels: found 65"):
+        AudioReader(tmp_path / "wide.wav")
+
+
+def test_writing_is_clamped_and_whole(tmp_path: Path) -> None:
+    path = tmp_path / "x.wav"
+    with open_wav(path) as writer:
+        writer.write(np.array([0, 0.5, 1.8, -1.8], np.float32))
+        writer.write(np.zeros(0, np.float32))
+        writer.write(np.array([-0.5], np.float32))
+        assert writer.samples == 5
+    with wave.open(str(path)) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (24000, 1, 2)
+        assert np.frombuffer(file.readframes(9), np.int16).tolist() == [0, 16384, 32767, -32768, -16384]
+    assert [path.name for path in tmp_path.iterdir()] == ["x.wav"]
+
+
+def test_a_failure_leaves_no_wav(tmp_path: Path) -> None:
+
+    def fail_half_way() -> None:
+        with open_wav(tmp_path / "x.wav") as writer:
+            writer.write(np.zeros(100, np.float32))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_half_way()
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def test_only_wav_is_written(tmp_path: Path) -> None:
+    with pytest.raises(AudioFileError, match=r"expected \.wav"), open_wav(tmp_path / "x.mp3"):
+        pytest.fail("entered")
+    with pytest.raises(AudioFileError, match="No such file"), open_wav(tmp_path / "no" / "x.wav"):
+        pytest.fail("entered")
