@@ -2,6 +2,7 @@
 The C++ engine. Use it through codec_core's classes; only codec_core itself imports this module.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy
@@ -106,13 +107,15 @@ def decode_batch(
 class Kernels:
     """The kernels of one instruction set, for tests and benchmarks."""
 
-    def __init__(self, isa: str) -> None: ...
+    def __init__(self, isa: str, numerics: str = "kyutai") -> None: ...
     @staticmethod
     def usable_isas() -> list[str]:
         """Names of the kernel tables this machine can run, best first."""
 
     @staticmethod
-    def rotary(position_steps: int, pairs: int, max_period: float) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
+    def rotary(
+        position_steps: int, pairs: int, max_period: float, glibc: bool = False
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
         """float32 [2, pairs]: cosines, sines"""
 
     def elu(
@@ -125,6 +128,8 @@ class Kernels:
         self,
         weights: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
         columns: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        conv_operands: bool = False,
+        segment: int = 0,
     ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
         """weights [M, K], columns [N, K] -> float32 [N, M]"""
 
@@ -139,8 +144,7 @@ class Kernels:
         query: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
         keys: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
         values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
-        first_slot: int,
-        count: int,
+        slots: Sequence[int],
         scale: float,
     ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
         """keys, values: [slots, head_dim] -> float32 [head_dim]"""

@@ -16,6 +16,7 @@
 #include "kernels/rotary.h"
 #include "layers/linear.h"
 #include "layers/residual_vq.h"
+#include "model/numerics.h"
 
 namespace nb = nanobind;
 
@@ -40,7 +41,9 @@ using ArrayKernel = void (*)(const float* in, float* out, std::size_t count);
 
 // The kernels of one instruction set.
 struct Kernels {
-    explicit Kernels(const std::string& isa) : table(choose_kernels(isa)) {}
+    Kernels(const std::string& isa, const std::string& name)
+        : numerics(parse_numerics(name)), table(numerics_kernels(numerics, choose_kernels(isa))) {}
+    Numerics numerics;
     const KernelTable& table;
 };
 
@@ -50,8 +53,10 @@ Result apply(ArrayKernel kernel, const Vector& in) {
     return copy_out(out.data(), {out.size()});
 }
 
-Result matmul(const Kernels& kernels, const Matrix& weights, const Matrix& columns) {
-    const PackedMatrix packed(weights.shape(0), weights.shape(1), [&](std::size_t o, std::size_t i) { return weights(o, i); });
+Result matmul(const Kernels& kernels, const Matrix& weights, const Matrix& columns, bool conv_operands, std::size_t segment) {
+    const PackedMatrix packed(numerics_policy(kernels.numerics), weights.shape(0), weights.shape(1),
+                              MatrixForm{.conv_operands = conv_operands, .segment = segment},
+                              [&](std::size_t o, std::size_t i) { return weights(o, i); });
     std::vector<const float*> in;
     std::vector<float*> out;
     std::vector<float> values(columns.shape(0) * weights.shape(0));
@@ -72,12 +77,12 @@ Result layer_norm(const Kernels& kernels, const Vector& in, const Vector& weight
     return copy_out(out.data(), {out.size()});
 }
 
-Result attention(const Kernels& kernels, const Vector& query, const Matrix& keys, const Matrix& values, std::size_t first_slot,
-                 std::size_t count, float scale) {
-    std::vector<float> weights(count + block_outputs);
+Result attention(const Kernels& kernels, const Vector& query, const Matrix& keys, const Matrix& values,
+                 const std::vector<std::int32_t>& slots, float scale) {
+    std::vector<float> weights(slots.size() + block_outputs);
     std::vector<float> out(query.size());
-    kernels.table.attention({query.data(), keys.data(), values.data(), keys.shape(1), keys.shape(0), first_slot, count,
-                             query.size(), scale, weights.data(), out.data()});
+    kernels.table.attention({query.data(), keys.data(), values.data(), keys.shape(1), slots.data(), slots.size(), query.size(),
+                             scale, weights.data(), out.data()});
     return copy_out(out.data(), {out.size()});
 }
 
@@ -90,16 +95,16 @@ std::vector<std::int32_t> nearest_codeword(const Kernels& kernels, const Matrix&
     return codes;
 }
 
-Result rotary(std::uint64_t position_steps, std::size_t pairs, double max_period) {
-    const std::vector<float> frequencies = rotary_frequencies(pairs, max_period);
+Result rotary(std::uint64_t position_steps, std::size_t pairs, double max_period, bool glibc) {
+    const Rotary rotary(glibc ? RotaryAngles::glibc : RotaryAngles::correctly_rounded, pairs, max_period);
     std::vector<float> values(2 * pairs);
-    rotary_angles(position_steps, frequencies, values.data(), values.data() + pairs);
+    rotary.angles(position_steps, values.data(), values.data() + pairs);
     return copy_out(values.data(), {2, pairs});
 }
 
 std::vector<std::string> usable_isas() {
     std::vector<std::string> names;
-    for (const KernelTable* table : usable_kernels()) names.emplace_back(table->isa);
+    for (const IsaKernels* kernels : usable_kernels()) names.emplace_back(kernels->kyutai.isa);
     return names;
 }
 
@@ -107,18 +112,19 @@ std::vector<std::string> usable_isas() {
 
 void bind_kernels(nb::module_& module) {
     nb::class_<Kernels>(module, "Kernels", "The kernels of one instruction set, for tests and benchmarks.")
-        .def(nb::init<const std::string&>(), nb::arg("isa"))
+        .def(nb::init<const std::string&, const std::string&>(), nb::arg("isa"), nb::arg("numerics") = "kyutai")
         .def_static("usable_isas", &usable_isas, "Names of the kernel tables this machine can run, best first.")
         .def_static("rotary", &rotary, nb::arg("position_steps"), nb::arg("pairs"), nb::arg("max_period"),
-                    "float32 [2, pairs]: cosines, sines")
+                    nb::arg("glibc") = false, "float32 [2, pairs]: cosines, sines")
         .def(
             "elu", [](const Kernels& kernels, const Vector& in) { return apply(kernels.table.elu, in); }, nb::arg("values"))
         .def(
             "gelu", [](const Kernels& kernels, const Vector& in) { return apply(kernels.table.gelu, in); }, nb::arg("values"))
-        .def("matmul", &matmul, nb::arg("weights"), nb::arg("columns"), "weights [M, K], columns [N, K] -> float32 [N, M]")
+        .def("matmul", &matmul, nb::arg("weights"), nb::arg("columns"), nb::arg("conv_operands") = false,
+             nb::arg("segment") = 0, "weights [M, K], columns [N, K] -> float32 [N, M]")
         .def("layer_norm", &layer_norm, nb::arg("values"), nb::arg("weight"), nb::arg("bias"))
-        .def("attention", &attention, nb::arg("query"), nb::arg("keys"), nb::arg("values"), nb::arg("first_slot"),
-             nb::arg("count"), nb::arg("scale"), "keys, values: [slots, head_dim] -> float32 [head_dim]")
+        .def("attention", &attention, nb::arg("query"), nb::arg("keys"), nb::arg("values"), nb::arg("slots"), nb::arg("scale"),
+             "keys, values: [slots, head_dim] -> float32 [head_dim]")
         .def("nearest_codeword", &nearest_codeword, nb::arg("codewords"), nb::arg("residuals"),
              "codewords [entries, dim], residuals [N, dim] -> N codes");
 }

@@ -12,12 +12,7 @@ namespace mimi {
 namespace {
 
 Numerics choose_numerics(const GgufReader& file, const std::string& wanted) {
-    const Numerics numerics = parse_numerics(wanted.empty() ? default_numerics(file) : wanted);
-    if (numerics != Numerics::kyutai)
-        throw Error(ErrorCode::unavailable, "numerics",
-                    std::string(numerics_name(numerics)) + (wanted.empty() ? " (the file's default)" : ""),
-                    "kyutai, the one definition this version runs");
-    return numerics;
+    return parse_numerics(wanted.empty() ? default_numerics(file) : wanted);
 }
 
 std::size_t checked_threads(std::size_t threads) {
@@ -38,10 +33,11 @@ CodecModel::CodecModel(const GgufReader& file, const ModelOptions& options)
       name_(file.text("general.name").value_or("")),
       weight_class_(check_contract(file, geometry_)),
       numerics_(choose_numerics(file, options.numerics)),
-      kernels_(choose_kernels(options.isa)),
-      rvq_(geometry_.rvq, WeightSource(file)),
-      encoder_(geometry_, rvq_, WeightSource(file)),
-      decoder_(geometry_, rvq_, WeightSource(file)),
+      policy_(numerics_policy(numerics_)),
+      kernels_(numerics_kernels(numerics_, choose_kernels(options.isa))),
+      rvq_(policy_, geometry_.rvq, WeightSource(file)),
+      encoder_(policy_, geometry_, rvq_, WeightSource(file)),
+      decoder_(policy_, geometry_, rvq_, WeightSource(file)),
       pool_(checked_threads(options.threads)) {}
 
 CodecModel::ScratchLease::ScratchLease(const CodecModel& model) : model_(model) {

@@ -20,7 +20,7 @@
 namespace mimi {
 
 struct ModelOptions {
-    std::string numerics;     // "kyutai", "ggml", or empty: what the file asks for
+    std::string numerics;     // "kyutai", "ggml", "ggml-causal", or empty: what the file asks for
     std::string isa;          // name of a kernel table, or empty: the best this machine has
     std::size_t threads = 1;  // threads one step may use, the caller included; 1 .. max_threads
 };
@@ -66,6 +66,7 @@ private:
     std::string name_;
     std::string weight_class_;
     Numerics numerics_;
+    NumericsPolicy policy_;
     const KernelTable& kernels_;
     SplitRvq rvq_;
     MimiEncoder encoder_;

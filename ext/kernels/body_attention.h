@@ -47,16 +47,11 @@ struct Attention {
     }
 
 private:
-    static std::size_t slot_of(const AttentionTask& task, std::size_t i) {
-        const std::size_t slot = task.first_slot + i;
-        return slot < task.slots ? slot : slot - task.slots;
-    }
-
     // Returns the largest score.
     static float score(const AttentionTask& task) {
         float largest = 0.0f;
         for (std::size_t i = 0; i < task.count; ++i) {
-            const float* key = task.keys + slot_of(task, i) * task.slot_stride;
+            const float* key = task.keys + static_cast<std::size_t>(task.slots[i]) * task.slot_stride;
             Vec sum = Vec::broadcast(0.0f);
             for (std::size_t d = 0; d < task.head_dim; d += 16) {
                 const std::size_t left = task.head_dim - d;
@@ -90,7 +85,7 @@ private:
             Vec sum[Vectors];
             for (std::size_t v = 0; v < Vectors; ++v) sum[v] = Vec::broadcast(0.0f);
             for (std::size_t i = 0; i < task.count; ++i) {
-                const float* value = task.values + slot_of(task, i) * task.slot_stride;
+                const float* value = task.values + static_cast<std::size_t>(task.slots[i]) * task.slot_stride;
                 const Vec weight = Vec::broadcast(task.weights[i]);
                 for (std::size_t v = 0; v < Vectors; ++v) {
                     const std::size_t d = begin + v * 16;

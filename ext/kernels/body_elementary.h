@@ -30,7 +30,7 @@ static inline ExponentialSplit<Vec> split_exponential(Vec x) {
     q = Vec::fma(q, r, Vec::broadcast(0x1.5554acp-5f));
     q = Vec::fma(q, r, Vec::broadcast(0x1.555556p-3f));
     q = Vec::fma(q, r, Vec::broadcast(0x1.0p-1f));
-    return {Vec::fma(r * r, q, r), Vec::power_of_two(shifted)};
+    return {Vec::fma(r * r, q, r), Vec::exponent_of(shifted, 0x3f800000u)};
 }
 
 // exp(x) for x <= 0, within 1 ULP; 0 below -87, where it is under 2^-125. NaN stays NaN here and below: max(low, x) gives x.

@@ -7,8 +7,18 @@
 
 namespace mimi {
 
+// Adds one segment's sums to the output rows, and the bias after the last segment.
 template <class Vec>
-struct Matmul {
+static inline void add_segment(const MatmulTask& task, std::size_t block, float* row, Vec sum, bool first, bool last) {
+    const std::size_t output = block * block_outputs;
+    const std::size_t count = task.outputs - output < block_outputs ? task.outputs - output : block_outputs;
+    if (!first) sum = Vec::load_partial(row + output, count) + sum;
+    if (last && task.bias) sum = sum + Vec::load_partial(task.bias + output, count);
+    sum.store_partial(row + output, count);
+}
+
+template <class Vec>
+struct ChainMatmul {
     static void run(const MatmulTask& task) {
         std::size_t block = task.first_block;
         if (task.count <= Vec::narrow_columns) {
@@ -39,8 +49,8 @@ private:
         const float* weights = task.weights + block * block_floats;
         const float* x[Columns];
         for (std::size_t n = 0; n < Columns; ++n) x[n] = task.columns[column + n];
-        for (std::size_t begin = 0; begin < task.reduction; begin += reduction_block) {
-            const std::size_t end = begin + reduction_block < task.reduction ? begin + reduction_block : task.reduction;
+        for (std::size_t begin = 0; begin < task.reduction; begin += task.segment) {
+            const std::size_t end = begin + task.segment < task.reduction ? begin + task.segment : task.reduction;
             Vec sum[Blocks][Columns];
             for (std::size_t b = 0; b < Blocks; ++b)
                 for (std::size_t n = 0; n < Columns; ++n) sum[b][n] = Vec::broadcast(0.0f);
@@ -54,17 +64,8 @@ private:
             }
             for (std::size_t b = 0; b < Blocks; ++b)
                 for (std::size_t n = 0; n < Columns; ++n)
-                    write(task, block + b, task.rows[column + n], sum[b][n], begin == 0, end == task.reduction);
+                    add_segment(task, block + b, task.rows[column + n], sum[b][n], begin == 0, end == task.reduction);
         }
-    }
-
-    // Adds one block's chain to the output row, and the bias after the last.
-    static void write(const MatmulTask& task, std::size_t block, float* row, Vec sum, bool first, bool last) {
-        const std::size_t output = block * block_outputs;
-        const std::size_t count = task.outputs - output < block_outputs ? task.outputs - output : block_outputs;
-        if (!first) sum = Vec::load_partial(row + output, count) + sum;
-        if (last && task.bias) sum = sum + Vec::load_partial(task.bias + output, count);
-        sum.store_partial(row + output, count);
     }
 };
 

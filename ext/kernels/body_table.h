@@ -1,8 +1,11 @@
-// One kernel table from one lane type: all an instruction set's unit includes.
+// The kernel tables of one lane type: all that an instruction set's unit includes.
 #pragma once
 
 #include "kernels/body_attention.h"
 #include "kernels/body_elementary.h"
+#include "kernels/body_ggml_attention.h"
+#include "kernels/body_ggml_elementary.h"
+#include "kernels/body_ggml_matmul.h"
 #include "kernels/body_matmul.h"
 #include "kernels/body_nearest_codeword.h"
 #include "kernels/kernel_table.h"
@@ -10,14 +13,35 @@
 namespace mimi {
 
 template <class Vec>
-constexpr KernelTable make_kernel_table(const char* isa) {
-    return {isa,
-            &Matmul<Vec>::run,
-            &Elementary<Vec>::elu_array,
-            &Elementary<Vec>::gelu_array,
-            &LayerNorm<Vec>::run,
-            &Attention<Vec>::run,
-            &NearestCodeword<Vec>::run};
+constexpr IsaKernels make_isa_kernels(const char* isa) {
+    return {
+        .kyutai =
+            {
+                .isa = isa,
+                .matmul = &ChainMatmul<Vec>::run,
+                .conv_matmul = &ChainMatmul<Vec>::run,
+                .round_conv_operand = nullptr,
+                .round_attention_operand = nullptr,
+                .elu = &Elementary<Vec>::elu_array,
+                .gelu = &Elementary<Vec>::gelu_array,
+                .layer_norm = &LayerNorm<Vec>::run,
+                .attention = &Attention<Vec>::run,
+                .nearest_codeword = &NearestCodeword<Vec>::run,
+            },
+        .ggml =
+            {
+                .isa = isa,
+                .matmul = &TreeMatmul<Vec, FusedTail>::run,
+                .conv_matmul = &TreeMatmul<Vec, WideTail>::run,
+                .round_conv_operand = &GgmlElementary<Vec>::round_to_half,
+                .round_attention_operand = &GgmlElementary<Vec>::round_to_bf16,
+                .elu = &GgmlElementary<Vec>::elu_array,
+                .gelu = &GgmlElementary<Vec>::gelu_array,
+                .layer_norm = &GgmlLayerNorm<Vec>::run,
+                .attention = &GgmlAttention<Vec>::run,
+                .nearest_codeword = &GgmlNearestCodeword<Vec>::run,
+            },
+    };
 }
 
 }  // namespace mimi

@@ -6,8 +6,8 @@
 
 namespace mimi {
 
-std::vector<const KernelTable*> usable_kernels() {
-    std::vector<const KernelTable*> usable;
+std::vector<const IsaKernels*> usable_kernels() {
+    std::vector<const IsaKernels*> usable;
 #ifdef MIMI_X86_64
     // The builtin asks CPUID and XGETBV: a feature whose registers the operating system does not save reads as absent.
     __builtin_cpu_init();
@@ -21,13 +21,13 @@ std::vector<const KernelTable*> usable_kernels() {
     return usable;
 }
 
-const KernelTable& choose_kernels(std::string_view isa) {
-    const std::vector<const KernelTable*> usable = usable_kernels();
+const IsaKernels& choose_kernels(std::string_view isa) {
+    const std::vector<const IsaKernels*> usable = usable_kernels();
     if (isa.empty()) return *usable.front();
     std::string names;
-    for (const KernelTable* table : usable) {
-        if (isa == table->isa) return *table;
-        names += (names.empty() ? "" : ", ") + std::string(table->isa);
+    for (const IsaKernels* kernels : usable) {
+        if (isa == kernels->kyutai.isa) return *kernels;
+        names += (names.empty() ? "" : ", ") + std::string(kernels->kyutai.isa);
     }
     throw Error(ErrorCode::unavailable, "instruction set", std::string(isa), "one of those this machine has: " + names);
 }

@@ -9,18 +9,18 @@
 
 namespace mimi {
 
-extern const KernelTable scalar_kernels;
+extern const IsaKernels scalar_kernels;
 #ifdef MIMI_X86_64
-extern const KernelTable avx2_kernels;
-extern const KernelTable avx512_kernels;
+extern const IsaKernels avx2_kernels;
+extern const IsaKernels avx512_kernels;
 #endif
 
 // Tables usable here, best first; "scalar" is always the last. A table is usable where the CPU has the instructions and the
 // operating system saves the registers.
-std::vector<const KernelTable*> usable_kernels();
+std::vector<const IsaKernels*> usable_kernels();
 
 // The table named `isa`, or the best where `isa` is empty. Error{unavailable} listing what this machine has where it lacks
 // `isa`; never a silent fall-back.
-const KernelTable& choose_kernels(std::string_view isa);
+const IsaKernels& choose_kernels(std::string_view isa);
 
 }  // namespace mimi

@@ -4,6 +4,6 @@
 
 namespace mimi {
 
-const KernelTable avx2_kernels = make_kernel_table<Avx2Vec>("avx2");
+const IsaKernels avx2_kernels = make_isa_kernels<Avx2Vec>("avx2");
 
 }  // namespace mimi

@@ -4,6 +4,6 @@
 
 namespace mimi {
 
-const KernelTable avx512_kernels = make_kernel_table<Avx512Vec>("avx512");
+const IsaKernels avx512_kernels = make_isa_kernels<Avx512Vec>("avx512");
 
 }  // namespace mimi

@@ -4,6 +4,6 @@
 
 namespace mimi {
 
-const KernelTable scalar_kernels = make_kernel_table<ScalarVec>("scalar");
+const IsaKernels scalar_kernels = make_isa_kernels<ScalarVec>("scalar");
 
 }  // namespace mimi

@@ -2,11 +2,11 @@
 
 #include <cmath>
 
+#include "kernels/ggml_libm.h"
+
 namespace mimi {
 
-namespace {
-
-// Natural logarithm of x > 0: x = m 2^e with m in [sqrt(1/2), sqrt(2)), log m = 2 atanh((m - 1) / (m + 1)).
+// x = m 2^e with m in [sqrt(1/2), sqrt(2)), log m = 2 atanh((m - 1) / (m + 1)).
 double natural_logarithm(double x) {
     int exponent = 0;
     double mantissa = std::frexp(x, &exponent);
@@ -21,7 +21,7 @@ double natural_logarithm(double x) {
     return std::fma(static_cast<double>(exponent), 0.69314718055994531, 2.0 * s * series);
 }
 
-// exp(x) for |x| < 700: x = n ln 2 + r, Taylor series in r.
+// x = n ln 2 + r, Taylor series in r.
 double exponential(double x) {
     const double n = std::nearbyint(x * 1.4426950408889634);
     const double r = std::fma(-n, 1.9082149292705877e-10, std::fma(-n, 0.69314718036912382, x));
@@ -29,6 +29,8 @@ double exponential(double x) {
     for (int k = 18; k >= 1; --k) series = std::fma(series * r, 1.0 / k, 1.0);
     return std::ldexp(series, static_cast<int>(n));
 }
+
+namespace {
 
 // Sine and cosine of `angle` (0 <= angle < 2^25), both rounded from double to f32: angle = n pi/2 + r, Taylor series in r.
 void sine_cosine(float angle, float& sine, float& cosine) {
@@ -51,9 +53,7 @@ void sine_cosine(float angle, float& sine, float& cosine) {
     cosine = static_cast<float>(quadrant == 1 || quadrant == 2 ? -second : second);
 }
 
-}  // namespace
-
-std::vector<float> rotary_frequencies(std::size_t pairs, double max_period) {
+std::vector<float> exact_frequencies(std::size_t pairs, double max_period) {
     const double logarithm = natural_logarithm(max_period);
     std::vector<float> frequencies(pairs);
     for (std::size_t j = 0; j < pairs; ++j)
@@ -61,9 +61,17 @@ std::vector<float> rotary_frequencies(std::size_t pairs, double max_period) {
     return frequencies;
 }
 
-void rotary_angles(std::uint64_t position_steps, const std::vector<float>& frequencies, float* cosine, float* sine) {
+}  // namespace
+
+Rotary::Rotary(RotaryAngles angles, std::size_t pairs, double max_period)
+    : angles_(angles),
+      frequencies_(angles == RotaryAngles::glibc ? ggml_rotary_frequencies(pairs, max_period)
+                                                 : exact_frequencies(pairs, max_period)) {}
+
+void Rotary::angles(std::uint64_t position_steps, float* cosine, float* sine) const {
+    const auto turn = angles_ == RotaryAngles::glibc ? &ggml_sincosf : &sine_cosine;
     const float position = static_cast<float>(position_steps);
-    for (std::size_t j = 0; j < frequencies.size(); ++j) sine_cosine(position * frequencies[j], sine[j], cosine[j]);
+    for (std::size_t j = 0; j < frequencies_.size(); ++j) turn(position * frequencies_[j], sine[j], cosine[j]);
 }
 
 }  // namespace mimi

@@ -8,11 +8,26 @@
 
 namespace mimi {
 
-// f32(max_period^(-j / pairs)) for j = 0 .. pairs - 1.
-std::vector<float> rotary_frequencies(std::size_t pairs, double max_period);
+// Natural logarithm of x > 0 and exponential of |x| < 700, within a few units of the last place of a double.
+double natural_logarithm(double x);
+double exponential(double x);
 
-// cosine[j] and sine[j] of f32(f32(position) * frequencies[j]). Positions up to 2^24 steps (7.7 days at 25 Hz) are exact in
-// f32; beyond, neighbouring positions share an angle, as they do in the published model.
-void rotary_angles(std::uint64_t position_steps, const std::vector<float>& frequencies, float* cosine, float* sine);
+// Whose sines: the f32 nearest to the exact value, or what glibc returns, which now and then is its neighbour.
+enum class RotaryAngles { correctly_rounded, glibc };
+
+class Rotary {
+public:
+    // Frequencies f32(max_period^(-j / pairs)) for j = 0 .. pairs - 1.
+    Rotary(RotaryAngles angles, std::size_t pairs, double max_period);
+
+    std::size_t pairs() const { return frequencies_.size(); }
+    // cosine[j] and sine[j] of f32(f32(position) * frequency j). Positions up to 2^24 steps (7.7 days at 25 Hz) are exact in
+    // f32.
+    void angles(std::uint64_t position_steps, float* cosine, float* sine) const;
+
+private:
+    RotaryAngles angles_;
+    std::vector<float> frequencies_;
+};
 
 }  // namespace mimi

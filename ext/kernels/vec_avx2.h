@@ -9,7 +9,7 @@
 namespace mimi {
 
 struct Avx2Vec {
-    static constexpr std::size_t wide_blocks = 1, wide_columns = 6, narrow_blocks = 2, narrow_columns = 2;
+    static constexpr std::size_t wide_blocks = 1, wide_columns = 6, narrow_blocks = 2, narrow_columns = 2, tree_columns = 1;
 
     __m256 low, high;
 
@@ -53,11 +53,60 @@ struct Avx2Vec {
         const __m256 sign = _mm256_set1_ps(-0.0f);
         return {_mm256_or_ps(a.low, _mm256_and_ps(sign, b.low)), _mm256_or_ps(a.high, _mm256_and_ps(sign, b.high))};
     }
-    static __m256 power_of_two_half(__m256 shifted) {
-        const __m256i exponent = _mm256_slli_epi32(_mm256_castps_si256(shifted), 23);
-        return _mm256_castsi256_ps(_mm256_add_epi32(exponent, _mm256_set1_epi32(0x3f800000)));
+    template <class Function>
+    static Avx2Vec both(Avx2Vec a, Function function) {
+        return {function(a.low), function(a.high)};
     }
-    static Avx2Vec power_of_two(Avx2Vec shifted) { return {power_of_two_half(shifted.low), power_of_two_half(shifted.high)}; }
+    static Avx2Vec exponent_of(Avx2Vec shifted, std::uint32_t bias) {
+        return both(shifted, [bias](__m256 half) {
+            const __m256i exponent = _mm256_slli_epi32(_mm256_castps_si256(half), 23);
+            return _mm256_castsi256_ps(_mm256_add_epi32(exponent, _mm256_set1_epi32(static_cast<int>(bias))));
+        });
+    }
+    static __m256 add_exponent(__m256 a, __m256 n) {
+        const __m256i exponent = _mm256_slli_epi32(_mm256_cvttps_epi32(n), 23);
+        return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), exponent));
+    }
+    static Avx2Vec add_exponent(Avx2Vec a, Avx2Vec n) { return {add_exponent(a.low, n.low), add_exponent(a.high, n.high)}; }
+    static Avx2Vec truncate(Avx2Vec a) {
+        return both(a, [](__m256 half) { return _mm256_cvtepi32_ps(_mm256_cvttps_epi32(half)); });
+    }
+    static Avx2Vec round_to_half(Avx2Vec a) {
+        return both(a, [](__m256 half) { return _mm256_cvtph_ps(_mm256_cvtps_ph(half, _MM_FROUND_TO_NEAREST_INT)); });
+    }
+    static Avx2Vec round_to_bf16(Avx2Vec a) {
+        return both(a, [](__m256 half) {
+            const __m256i bits = _mm256_castps_si256(half);
+            const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+            const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+            const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x00400000));
+            const __m256 is_nan = _mm256_cmp_ps(half, half, _CMP_UNORD_Q);
+            const __m256 chosen = _mm256_blendv_ps(_mm256_castsi256_ps(rounded), _mm256_castsi256_ps(quiet), is_nan);
+            return _mm256_and_ps(chosen, _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<int>(0xffff0000u))));
+        });
+    }
+    void store_half_bits(std::uint16_t* target) const {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(target), _mm256_cvtps_ph(low, _MM_FROUND_TO_NEAREST_INT));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(target + 8), _mm256_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT));
+    }
+
+    struct Wide {
+        __m256d part[4];
+        static Wide zero() { return widen(broadcast(0.0f)); }
+        static Wide widen(Avx2Vec a) {
+            return {{_mm256_cvtps_pd(_mm256_castps256_ps128(a.low)), _mm256_cvtps_pd(_mm256_extractf128_ps(a.low, 1)),
+                     _mm256_cvtps_pd(_mm256_castps256_ps128(a.high)), _mm256_cvtps_pd(_mm256_extractf128_ps(a.high, 1))}};
+        }
+        void add(Avx2Vec a) {
+            const Wide wide = widen(a);
+            for (int i = 0; i < 4; ++i) part[i] = _mm256_add_pd(part[i], wide.part[i]);
+        }
+        Avx2Vec narrow() const {
+            return {_mm256_set_m128(_mm256_cvtpd_ps(part[1]), _mm256_cvtpd_ps(part[0])),
+                    _mm256_set_m128(_mm256_cvtpd_ps(part[3]), _mm256_cvtpd_ps(part[2]))};
+        }
+    };
+
     static float sum_lanes(Avx2Vec a) {
         const __m256 eight = _mm256_add_ps(a.low, a.high);
         __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

@@ -9,7 +9,7 @@
 namespace mimi {
 
 struct Avx512Vec {
-    static constexpr std::size_t wide_blocks = 2, wide_columns = 8, narrow_blocks = 4, narrow_columns = 2;
+    static constexpr std::size_t wide_blocks = 2, wide_columns = 8, narrow_blocks = 4, narrow_columns = 2, tree_columns = 6;
 
     __m512 v;
 
@@ -38,10 +38,48 @@ struct Avx512Vec {
     static Avx512Vec copy_sign(Avx512Vec a, Avx512Vec b) {
         return {_mm512_or_ps(a.v, _mm512_and_ps(b.v, _mm512_set1_ps(-0.0f)))};
     }
-    static Avx512Vec power_of_two(Avx512Vec shifted) {
+    static Avx512Vec exponent_of(Avx512Vec shifted, std::uint32_t bias) {
         const __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(shifted.v), 23);
-        return {_mm512_castsi512_ps(_mm512_add_epi32(exponent, _mm512_set1_epi32(0x3f800000)))};
+        return {_mm512_castsi512_ps(_mm512_add_epi32(exponent, _mm512_set1_epi32(static_cast<int>(bias))))};
     }
+    static Avx512Vec add_exponent(Avx512Vec a, Avx512Vec n) {
+        const __m512i exponent = _mm512_slli_epi32(_mm512_cvttps_epi32(n.v), 23);
+        return {_mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a.v), exponent))};
+    }
+    static Avx512Vec truncate(Avx512Vec a) { return {_mm512_cvtepi32_ps(_mm512_cvttps_epi32(a.v))}; }
+    static Avx512Vec round_to_half(Avx512Vec a) {
+        return {_mm512_cvtph_ps(_mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))};
+    }
+    static Avx512Vec round_to_bf16(Avx512Vec a) {
+        const __m512i bits = _mm512_castps_si512(a.v);
+        const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+        const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+        const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x00400000));
+        const __mmask16 is_nan = _mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q);
+        const __m512i chosen = _mm512_mask_blend_epi32(is_nan, rounded, quiet);
+        return {_mm512_castsi512_ps(_mm512_and_si512(chosen, _mm512_set1_epi32(static_cast<int>(0xffff0000u))))};
+    }
+    void store_half_bits(std::uint16_t* target) const {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(target),
+                            _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    }
+
+    struct Wide {
+        __m512d low, high;
+        static Wide zero() { return {_mm512_setzero_pd(), _mm512_setzero_pd()}; }
+        static Wide widen(Avx512Vec a) {
+            return {_mm512_cvtps_pd(_mm512_castps512_ps256(a.v)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(a.v, 1))};
+        }
+        void add(Avx512Vec a) {
+            const Wide wide = widen(a);
+            low = _mm512_add_pd(low, wide.low);
+            high = _mm512_add_pd(high, wide.high);
+        }
+        Avx512Vec narrow() const {
+            return {_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1)};
+        }
+    };
+
     static float sum_lanes(Avx512Vec a) {
         const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
         __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

@@ -4,13 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/bits.h"
+#include "base/float_bits.h"
+#include "base/half_float.h"
 
 namespace mimi {
 
 struct ScalarVec {
     // Register tile of the matrix product: blocks of 16 outputs by columns.
-    static constexpr std::size_t wide_blocks = 1, wide_columns = 4, narrow_blocks = 1, narrow_columns = 1;
+    static constexpr std::size_t wide_blocks = 1, wide_columns = 4, narrow_blocks = 1, narrow_columns = 1, tree_columns = 2;
 
     float lane[16];
 
@@ -60,10 +61,48 @@ struct ScalarVec {
     static ScalarVec copy_sign(ScalarVec a, ScalarVec b) {
         return make([&](int l) { return float_of(bits_of(a.lane[l]) | (bits_of(b.lane[l]) & 0x80000000u)); });
     }
-    // 2^n of a value rounded by adding round_magic (n in its low bits), -126 <= n <= 127.
-    static ScalarVec power_of_two(ScalarVec shifted) {
-        return make([&](int l) { return float_of((bits_of(shifted.lane[l]) << 23) + 0x3f800000u); });
+    // The float with bits (bits(shifted) << 23) + bias. With bias 0x3f800000 and a value rounded by adding 1.5 * 2^23, which
+    // leaves the integer n in its low bits, that is 2^n.
+    static ScalarVec exponent_of(ScalarVec shifted, std::uint32_t bias) {
+        return make([&](int l) { return float_of((bits_of(shifted.lane[l]) << 23) + bias); });
     }
+    // a 2^n by adding n, a whole number, to the exponent field.
+    static ScalarVec add_exponent(ScalarVec a, ScalarVec n) {
+        return make([&](int l) {
+            return float_of(bits_of(a.lane[l]) + (static_cast<std::uint32_t>(static_cast<std::int32_t>(n.lane[l])) << 23));
+        });
+    }
+    // Toward zero, |a| < 2^31.
+    static ScalarVec truncate(ScalarVec a) {
+        return make([&](int l) { return static_cast<float>(static_cast<std::int32_t>(a.lane[l])); });
+    }
+    static ScalarVec round_to_half(ScalarVec a) {
+        return make([&](int l) { return half_to_float(float_to_half(a.lane[l])); });
+    }
+    static ScalarVec round_to_bf16(ScalarVec a) {
+        return make([&](int l) { return round_to_bfloat16(a.lane[l]); });
+    }
+    void store_half_bits(std::uint16_t* target) const {
+        for (int l = 0; l < 16; ++l) target[l] = float_to_half(lane[l]);
+    }
+
+    // Sixteen sums in double.
+    struct Wide {
+        double lane[16];
+        static Wide zero() { return widen(broadcast(0.0f)); }
+        static Wide widen(ScalarVec a) {
+            Wide result;
+            for (int l = 0; l < 16; ++l) result.lane[l] = static_cast<double>(a.lane[l]);
+            return result;
+        }
+        void add(ScalarVec a) {
+            for (int l = 0; l < 16; ++l) lane[l] = lane[l] + static_cast<double>(a.lane[l]);
+        }
+        ScalarVec narrow() const {
+            return make([&](int l) { return static_cast<float>(lane[l]); });
+        }
+    };
+
     // The tree of lanes16.
     static float sum_lanes(ScalarVec a) {
         for (int half = 8; half > 0; half /= 2)

@@ -1,6 +1,9 @@
 #include "layers/causal_conv1d.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace mimi {
 
@@ -18,21 +21,43 @@ void ConvHistory::exchange(const StepContext& context, const Activations& in) co
     }
 }
 
-CausalConv1d::CausalConv1d(const ConvGeometry& geometry, std::span<const float> weight, std::span<const float> bias,
-                           StateLayout& layout, StartPadding padding)
+namespace {
+
+// Where in the run of input rows each element of a conv's sum lies.
+std::vector<std::uint32_t> reduction_offsets(ConvOrder order, const ConvGeometry& geometry) {
+    std::vector<std::uint32_t> offsets;
+    if (order == ConvOrder::step_major) return offsets;
+    for (std::size_t i = 0; i < geometry.in_channels; ++i)
+        for (std::size_t k = 0; k < geometry.kernel; ++k)
+            offsets.push_back(static_cast<std::uint32_t>(k * geometry.in_channels + i));
+    return offsets;
+}
+
+PackedMatrix pack_conv(const NumericsPolicy& policy, const ConvGeometry& geometry, std::span<const float> weight) {
+    MatrixForm form{.conv_operands = true, .offsets = reduction_offsets(policy.conv_order, geometry)};
+    const std::vector<std::uint32_t> offsets = form.offsets;
+    return {policy, geometry.out_channels, geometry.kernel * geometry.in_channels, std::move(form),
+            [&](std::size_t o, std::size_t element) {
+                const std::size_t at = offsets.empty() ? element : offsets[element];
+                const std::size_t k = at / geometry.in_channels;
+                const std::size_t i = at % geometry.in_channels;
+                return weight[(o * geometry.in_channels + i) * geometry.kernel + k];
+            }};
+}
+
+}  // namespace
+
+CausalConv1d::CausalConv1d(const NumericsPolicy& policy, const ConvGeometry& geometry, std::span<const float> weight,
+                           std::span<const float> bias, StateLayout& layout, StartPadding padding)
     : geometry_(geometry),
       history_(layout, geometry.kernel - geometry.stride, geometry.in_channels, padding),
-      matrix_(geometry.out_channels, geometry.kernel * geometry.in_channels,
-              [&](std::size_t o, std::size_t column) {
-                  const std::size_t k = column / geometry.in_channels;
-                  const std::size_t i = column % geometry.in_channels;
-                  return weight[(o * geometry.in_channels + i) * geometry.kernel + k];
-              }),
+      matrix_(pack_conv(policy, geometry, weight)),
       bias_(bias.size()) {
     std::copy(bias.begin(), bias.end(), bias_.data());
 }
 
 void CausalConv1d::step(const StepContext& context, const Activations& in, const Activations& out) const {
+    matrix_.round_operand(context, in);
     history_.exchange(context, in);
     const ScratchArena::Mark mark(context.scratch);
     const std::size_t count = out.lanes * out.rows;

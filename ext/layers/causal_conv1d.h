@@ -6,16 +6,11 @@
 
 #include "layers/layer_geometry.h"
 #include "layers/linear.h"
+#include "layers/numerics_policy.h"
 #include "layers/step_context.h"
 #include "state/state_layout.h"
 
 namespace mimi {
-
-// What stands before the first sample of a stream.
-enum class StartPadding {
-    zeros,
-    replicate,  // the stream's first input row, as Kyutai's downsampling conv has it
-};
 
 // Reads a lane's remembered rows into the room before its input, and remembers its last rows for the next step.
 class ConvHistory {
@@ -36,14 +31,15 @@ private:
 class CausalConv1d {
 public:
     // `weight` is [out][in][kernel], `bias` is [out] or empty.
-    CausalConv1d(const ConvGeometry& geometry, std::span<const float> weight, std::span<const float> bias, StateLayout& layout,
-                 StartPadding padding = StartPadding::zeros);
+    CausalConv1d(const NumericsPolicy& policy, const ConvGeometry& geometry, std::span<const float> weight,
+                 std::span<const float> bias, StateLayout& layout, StartPadding padding = StartPadding::zeros);
 
     const ConvGeometry& geometry() const { return geometry_; }
     // Rows of the past the input must leave room for: kernel - stride.
     std::size_t history_rows() const { return history_.rows(); }
 
-    // in: [lane][rows][in_channels] with history_rows() of room, rows a multiple of stride
+    // in: [lane][rows][in_channels] with history_rows() of room, rows a multiple of stride; rounded in place where the
+    // numerics hold conv operands in f16
     // out: [lane][rows / stride][out_channels]
     void step(const StepContext& context, const Activations& in, const Activations& out) const;
     std::size_t size_bytes() const { return matrix_.size_bytes() + bias_.size_bytes(); }
@@ -51,7 +47,7 @@ public:
 private:
     ConvGeometry geometry_;
     ConvHistory history_;
-    PackedMatrix matrix_;  // reduction index k * in_channels + i: the input's own order in memory
+    PackedMatrix matrix_;
     AlignedBuffer bias_;
 };
 

@@ -10,11 +10,12 @@ std::size_t count_taps(const ConvGeometry& geometry) {
 
 }  // namespace
 
-CausalConvTranspose1d::CausalConvTranspose1d(const ConvGeometry& geometry, std::span<const float> weight,
-                                             std::span<const float> bias, StateLayout& layout)
+CausalConvTranspose1d::CausalConvTranspose1d(const NumericsPolicy& policy, const ConvGeometry& geometry,
+                                             std::span<const float> weight, std::span<const float> bias, StateLayout& layout)
     : geometry_(geometry),
       history_(layout, count_taps(geometry) - 1, geometry.in_channels),
-      matrix_(geometry.stride * geometry.out_channels, count_taps(geometry) * geometry.in_channels,
+      matrix_(policy, geometry.stride * geometry.out_channels, count_taps(geometry) * geometry.in_channels,
+              MatrixForm{.segment = geometry.in_channels},
               [&](std::size_t output, std::size_t column) {
                   const std::size_t tap = count_taps(geometry) - 1 - column / geometry.in_channels;
                   const std::size_t i = column % geometry.in_channels;

@@ -9,6 +9,7 @@
 #include "layers/causal_conv1d.h"
 #include "layers/layer_geometry.h"
 #include "layers/linear.h"
+#include "layers/numerics_policy.h"
 #include "layers/step_context.h"
 #include "state/state_layout.h"
 
@@ -17,8 +18,8 @@ namespace mimi {
 class CausalConvTranspose1d {
 public:
     // `weight` is [in][out][kernel], `bias` is [out].
-    CausalConvTranspose1d(const ConvGeometry& geometry, std::span<const float> weight, std::span<const float> bias,
-                          StateLayout& layout);
+    CausalConvTranspose1d(const NumericsPolicy& policy, const ConvGeometry& geometry, std::span<const float> weight,
+                          std::span<const float> bias, StateLayout& layout);
 
     const ConvGeometry& geometry() const { return geometry_; }
     // Rows of the past the input must leave room for: taps - 1.

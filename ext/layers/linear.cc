@@ -14,7 +14,20 @@ constexpr std::size_t piece_multiply_adds = std::size_t{1} << 18;
 void PackedMatrix::multiply(const StepContext& context, const float* bias, const float* const* columns, float* const* rows,
                             std::size_t count) const {
     const std::size_t blocks = count_blocks(outputs_);
-    const MatmulTask whole{values_.data(), bias, outputs_, inputs_, 0, blocks, columns, rows, count};
+    const MatmulTask whole{
+        .weights = values_.data(),
+        .bias = bias,
+        .outputs = outputs_,
+        .reduction = inputs_,
+        .segment = form_.segment,
+        .offsets = form_.offsets.empty() ? nullptr : form_.offsets.data(),
+        .first_block = 0,
+        .last_block = blocks,
+        .columns = columns,
+        .rows = rows,
+        .count = count,
+    };
+    const auto kernel = form_.conv_operands ? context.kernels.conv_matmul : context.kernels.matmul;
     const std::size_t worthwhile = outputs_ * inputs_ * count / piece_multiply_adds;
     const std::size_t pieces = std::min(std::max<std::size_t>(worthwhile, 1), context.pool.threads());
     // Few columns: split the weights, so that each is read once. Many columns: split those, and the weights stay in cache.
@@ -32,14 +45,21 @@ void PackedMatrix::multiply(const StepContext& context, const float* bias, const
             task.rows = rows + begin;
             task.count = end - begin;
         }
-        if (begin < end) context.kernels.matmul(task);
+        if (begin < end) kernel(task);
     });
 }
 
-Linear::Linear(std::span<const float> weight, std::size_t outputs, std::size_t inputs)
-    : matrix_(outputs, inputs, [&](std::size_t o, std::size_t i) { return weight[o * inputs + i]; }) {}
+void PackedMatrix::round_operand(const StepContext& context, const Activations& in) const {
+    if (!form_.conv_operands || !context.kernels.round_conv_operand) return;
+    for (std::size_t lane = 0; lane < in.lanes; ++lane) context.kernels.round_conv_operand(in.row(lane, 0), in.row_floats());
+}
+
+Linear::Linear(const NumericsPolicy& policy, std::span<const float> weight, std::size_t outputs, std::size_t inputs,
+               MatrixForm form)
+    : matrix_(policy, outputs, inputs, std::move(form), [&](std::size_t o, std::size_t i) { return weight[o * inputs + i]; }) {}
 
 void Linear::step(const StepContext& context, const Activations& in, const Activations& out) const {
+    matrix_.round_operand(context, in);
     const ScratchArena::Mark mark(context.scratch);
     const std::size_t count = in.lanes * in.rows;
     const float** columns = context.scratch.take_array<const float*>(count);

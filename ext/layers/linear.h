@@ -1,24 +1,46 @@
-// y[o] = sum over i of W[o][i] x[i] (+ bias[o]), in the summation order of KernelTable::matmul.
+// y[o] = sum over i of W[o][i] x[i] (+ bias[o]), in the summation order of KernelTable::matmul or conv_matmul.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/half_float.h"
+#include "layers/numerics_policy.h"
 #include "layers/step_context.h"
 
 namespace mimi {
+
+// How a matrix is multiplied.
+struct MatrixForm {
+    // Inputs and weights are those of a conv or of the quantiser's projections: `ggml` numerics hold both in f16.
+    bool conv_operands = false;
+    // Elements whose sum is rounded on its own where sums are not cut into chains of fixed length; 0: all of them.
+    std::size_t segment = 0;
+    // [inputs]: where in a column each input lies; empty: side by side.
+    std::vector<std::uint32_t> offsets = {};
+};
 
 // Weights of one matrix in the kernels' packed form.
 class PackedMatrix {
 public:
     // `weight(o, i)` gives the value for output o and input i.
     template <class Weight>
-    PackedMatrix(std::size_t outputs, std::size_t inputs, const Weight& weight)
-        : outputs_(outputs), inputs_(inputs), values_(count_blocks(outputs) * inputs * block_outputs) {
-        for (std::size_t o = 0; o < outputs; ++o)
-            for (std::size_t i = 0; i < inputs; ++i)
-                values_.data()[(o / block_outputs * inputs + i) * block_outputs + o % block_outputs] = weight(o, i);
+    PackedMatrix(const NumericsPolicy& policy, std::size_t outputs, std::size_t inputs, MatrixForm form, const Weight& weight)
+        : outputs_(outputs), inputs_(inputs), form_(std::move(form)), values_(count_blocks(outputs) * inputs * block_outputs) {
+        if (policy.chain_elements != 0) form_.segment = policy.chain_elements;
+        if (form_.segment == 0) form_.segment = inputs;
+        const bool half = form_.conv_operands && policy.half_conv_weights;
+        for (std::size_t o = 0; o < outputs; ++o) {
+            for (std::size_t i = 0; i < inputs; ++i) {
+                const float value = weight(o, i);
+                values_.data()[(o / block_outputs * inputs + i) * block_outputs + o % block_outputs] =
+                    half ? half_to_float(float_to_half(value)) : value;
+            }
+        }
     }
 
     std::size_t outputs() const { return outputs_; }
@@ -29,9 +51,13 @@ public:
     void multiply(const StepContext& context, const float* bias, const float* const* columns, float* const* rows,
                   std::size_t count) const;
 
+    // Rounds every row of `in` to what the operands can hold, in place; under most numerics nothing changes.
+    void round_operand(const StepContext& context, const Activations& in) const;
+
 private:
     std::size_t outputs_;
     std::size_t inputs_;
+    MatrixForm form_;
     AlignedBuffer values_;
 };
 
@@ -39,9 +65,10 @@ private:
 class Linear {
 public:
     // `weight` is [outputs][inputs].
-    Linear(std::span<const float> weight, std::size_t outputs, std::size_t inputs);
+    Linear(const NumericsPolicy& policy, std::span<const float> weight, std::size_t outputs, std::size_t inputs,
+           MatrixForm form = {});
 
-    // in: [lane][rows][inputs] -> out: [lane][rows][outputs]
+    // in: [lane][rows][inputs], rounded in place where the form's operands ask for it -> out: [lane][rows][outputs]
     void step(const StepContext& context, const Activations& in, const Activations& out) const;
     std::size_t size_bytes() const { return matrix_.size_bytes(); }
 

@@ -33,25 +33,29 @@ void add_scaled(const Activations& x, const Activations& update, const AlignedBu
 }
 
 // Turns the interleaved pairs of one head: three roundings per number, as published.
-void rotate(float* head, std::size_t head_dim, const float* cosine, const float* sine) {
-    for (std::size_t j = 0; j < head_dim / 2; ++j) {
+void rotate(RotaryLayout layout, float* head, std::size_t head_dim, const float* cosine, const float* sine, float* scratch) {
+    const std::size_t pairs = head_dim / 2;
+    const bool split = layout == RotaryLayout::half_split;
+    for (std::size_t j = 0; j < pairs; ++j) {
         const float real = head[2 * j];
         const float imaginary = head[2 * j + 1];
-        head[2 * j] = real * cosine[j] - imaginary * sine[j];
-        head[2 * j + 1] = real * sine[j] + imaginary * cosine[j];
+        scratch[split ? j : 2 * j] = real * cosine[j] - imaginary * sine[j];
+        scratch[split ? pairs + j : 2 * j + 1] = real * sine[j] + imaginary * cosine[j];
     }
+    std::copy_n(scratch, head_dim, head);
 }
 
 }  // namespace
 
-TransformerLayer::TransformerLayer(const TransformerGeometry& geometry, const TransformerLayerWeights& weights,
-                                   std::size_t layer)
+TransformerLayer::TransformerLayer(const NumericsPolicy& policy, const TransformerGeometry& geometry,
+                                   const TransformerLayerWeights& weights, std::size_t layer)
     : geometry_(geometry),
+      rotary_layout_(policy.rotary_layout),
       layer_(layer),
-      in_projection_(weights.in_projection, 3 * geometry.dim, geometry.dim),
-      out_projection_(weights.out_projection, geometry.dim, geometry.dim),
-      mlp_in_(weights.mlp_in, geometry.mlp_width, geometry.dim),
-      mlp_out_(weights.mlp_out, geometry.dim, geometry.mlp_width),
+      in_projection_(policy, weights.in_projection, 3 * geometry.dim, geometry.dim),
+      out_projection_(policy, weights.out_projection, geometry.dim, geometry.dim),
+      mlp_in_(policy, weights.mlp_in, geometry.mlp_width, geometry.dim),
+      mlp_out_(policy, weights.mlp_out, geometry.dim, geometry.mlp_width),
       norm1_weight_(owned(weights.norm1_weight)),
       norm1_bias_(owned(weights.norm1_bias)),
       norm2_weight_(owned(weights.norm2_weight)),
@@ -64,13 +68,13 @@ std::size_t TransformerLayer::size_bytes() const {
            6 * norm1_weight_.size_bytes();
 }
 
-void TransformerLayer::step(const StepContext& context, const Activations& x, const RotaryRows& rotary) const {
+void TransformerLayer::step(const StepContext& context, const Activations& x, const StepPositions& positions) const {
     const ScratchArena::Mark mark(context.scratch);
     const Activations normal = context.take(x.rows, geometry_.dim);
     const Activations update = context.take(x.rows, geometry_.dim);
     const Activations mixed = context.take(x.rows, geometry_.dim);
     norm_rows(context, x, norm1_weight_, norm1_bias_, normal);
-    attend(context, normal, mixed, rotary);
+    attend(context, normal, mixed, positions);
     out_projection_.step(context, mixed, update);
     add_scaled(x, update, layer_scale_1_);
 
@@ -83,58 +87,62 @@ void TransformerLayer::step(const StepContext& context, const Activations& x, co
 }
 
 void TransformerLayer::attend(const StepContext& context, const Activations& normal, const Activations& mixed,
-                              const RotaryRows& rotary) const {
+                              const StepPositions& positions) const {
     const ScratchArena::Mark mark(context.scratch);
     const Activations projected = context.take(normal.rows, 3 * geometry_.dim);
     in_projection_.step(context, normal, projected);
-    remember(context, projected, rotary);
+    remember(context, projected, positions);
     for (std::size_t lane = 0; lane < normal.lanes; ++lane)
-        for (std::size_t t = 0; t < normal.rows; ++t)
-            for (std::size_t head = 0; head < geometry_.heads; ++head) look_back(context, projected, mixed, lane, t, head);
+        for (std::size_t t = 0; t < normal.rows; ++t) look_back(context, projected, mixed, positions, lane, t);
 }
 
-void TransformerLayer::remember(const StepContext& context, const Activations& projected, const RotaryRows& rotary) const {
+void TransformerLayer::remember(const StepContext& context, const Activations& projected,
+                                const StepPositions& positions) const {
+    const ScratchArena::Mark mark(context.scratch);
+    float* turned = context.scratch.take(geometry_.head_dim);
     const std::size_t pairs = geometry_.head_dim / 2;
+    const std::size_t slots = geometry_.context_steps + projected.rows;
     for (std::size_t lane = 0; lane < projected.lanes; ++lane) {
         StreamState& state = *context.lanes[lane];
-        const std::size_t slots = geometry_.context_steps + projected.rows;
         for (std::size_t t = 0; t < projected.rows; ++t) {
-            float* query = projected.row(lane, static_cast<std::ptrdiff_t>(t));
-            float* key = query + geometry_.dim;
+            float* row = projected.row(lane, static_cast<std::ptrdiff_t>(t));
             const std::size_t angles = (lane * projected.rows + t) * pairs;
-            for (std::size_t head = 0; head < geometry_.heads; ++head) {
-                const std::size_t offset = head * geometry_.head_dim;
-                rotate(query + offset, geometry_.head_dim, rotary.cosine + angles, rotary.sine + angles);
-                rotate(key + offset, geometry_.head_dim, rotary.cosine + angles, rotary.sine + angles);
-            }
+            // Queries and keys of every head lie side by side.
+            for (std::size_t head = 0; head < 2 * geometry_.heads; ++head)
+                rotate(rotary_layout_, row + head * geometry_.head_dim, geometry_.head_dim, positions.cosine + angles,
+                       positions.sine + angles, turned);
+            if (context.kernels.round_attention_operand) context.kernels.round_attention_operand(row, 3 * geometry_.dim);
             const std::size_t slot = static_cast<std::size_t>((state.position_steps() + t) % slots);
-            std::copy_n(key, geometry_.dim, state.keys(layer_) + slot * geometry_.dim);
-            std::copy_n(key + geometry_.dim, geometry_.dim, state.values(layer_) + slot * geometry_.dim);
+            std::copy_n(row + geometry_.dim, geometry_.dim, state.keys(layer_) + slot * geometry_.dim);
+            std::copy_n(row + 2 * geometry_.dim, geometry_.dim, state.values(layer_) + slot * geometry_.dim);
         }
     }
 }
 
 void TransformerLayer::look_back(const StepContext& context, const Activations& projected, const Activations& mixed,
-                                 std::size_t lane, std::size_t t, std::size_t head) const {
+                                 const StepPositions& positions, std::size_t lane, std::size_t t) const {
     const ScratchArena::Mark mark(context.scratch);
     StreamState& state = *context.lanes[lane];
-    const std::uint64_t position = state.position_steps() + t;
-    const std::size_t slots = geometry_.context_steps + projected.rows;
-    const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(position + 1, geometry_.context_steps));
-    const std::size_t offset = head * geometry_.head_dim;
-    AttentionTask task{};
-    task.query = projected.row(lane, static_cast<std::ptrdiff_t>(t)) + offset;
-    task.keys = state.keys(layer_) + offset;
-    task.values = state.values(layer_) + offset;
-    task.slot_stride = geometry_.dim;
-    task.slots = slots;
-    task.first_slot = static_cast<std::size_t>((position + 1 - count) % slots);
-    task.count = count;
-    task.head_dim = geometry_.head_dim;
-    task.scale = 1.0f / std::sqrt(static_cast<float>(geometry_.head_dim));
-    task.weights = context.scratch.take(count);
-    task.out = mixed.row(lane, static_cast<std::ptrdiff_t>(t)) + offset;
-    context.kernels.attention(task);
+    const std::size_t row = lane * projected.rows + t;
+    AttentionTask task{
+        .query = projected.row(lane, static_cast<std::ptrdiff_t>(t)),
+        .keys = state.keys(layer_),
+        .values = state.values(layer_),
+        .slot_stride = geometry_.dim,
+        .slots = positions.slots + row * geometry_.context_steps,
+        .count = positions.counts[row],
+        .head_dim = geometry_.head_dim,
+        .scale = 1.0f / std::sqrt(static_cast<float>(geometry_.head_dim)),
+        .weights = context.scratch.take(geometry_.context_steps),
+        .out = mixed.row(lane, static_cast<std::ptrdiff_t>(t)),
+    };
+    for (std::size_t head = 0; head < geometry_.heads; ++head) {
+        context.kernels.attention(task);
+        task.query += geometry_.head_dim;
+        task.keys += geometry_.head_dim;
+        task.values += geometry_.head_dim;
+        task.out += geometry_.head_dim;
+    }
 }
 
 }  // namespace mimi

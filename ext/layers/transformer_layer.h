@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "base/aligned_buffer.h"
 #include "layers/layer_geometry.h"
 #include "layers/linear.h"
+#include "layers/numerics_policy.h"
 #include "layers/step_context.h"
 
 namespace mimi {
@@ -21,28 +23,32 @@ struct TransformerLayerWeights {
     std::vector<float> norm1_weight, norm1_bias, norm2_weight, norm2_bias, layer_scale_1, layer_scale_2;  // [dim]
 };
 
-// cos and sin of every rotary pair for the rows of a step: [lane][row][head_dim / 2].
-struct RotaryRows {
-    const float* cosine;
+// What depends on the positions of a step's rows only, and so is the same for every layer and head.
+struct StepPositions {
+    const float* cosine;  // [lane][row][head_dim / 2]
     const float* sine;
+    const std::int32_t* slots;  // [lane][row][context]: see fill_attention_window
+    const std::size_t* counts;  // [lane][row]
 };
 
 class TransformerLayer {
 public:
-    TransformerLayer(const TransformerGeometry& geometry, const TransformerLayerWeights& weights, std::size_t layer);
+    TransformerLayer(const NumericsPolicy& policy, const TransformerGeometry& geometry, const TransformerLayerWeights& weights,
+                     std::size_t layer);
 
     // x: [lane][rows][dim], changed in place; the rows' keys and values go into the ring at the stream's next positions.
-    void step(const StepContext& context, const Activations& x, const RotaryRows& rotary) const;
+    void step(const StepContext& context, const Activations& x, const StepPositions& positions) const;
     std::size_t size_bytes() const;
 
 private:
     void attend(const StepContext& context, const Activations& normal, const Activations& mixed,
-                const RotaryRows& rotary) const;
-    void remember(const StepContext& context, const Activations& projected, const RotaryRows& rotary) const;
-    void look_back(const StepContext& context, const Activations& projected, const Activations& mixed, std::size_t lane,
-                   std::size_t t, std::size_t head) const;
+                const StepPositions& positions) const;
+    void remember(const StepContext& context, const Activations& projected, const StepPositions& positions) const;
+    void look_back(const StepContext& context, const Activations& projected, const Activations& mixed,
+                   const StepPositions& positions, std::size_t lane, std::size_t t) const;
 
     TransformerGeometry geometry_;
+    RotaryLayout rotary_layout_;
     std::size_t layer_;
     Linear in_projection_, out_projection_, mlp_in_, mlp_out_;
     AlignedBuffer norm1_weight_, norm1_bias_, norm2_weight_, norm2_bias_, layer_scale_1_, layer_scale_2_;

@@ -5,16 +5,20 @@
 
 namespace mimi {
 
-LatentTransformer::LatentTransformer(const TransformerGeometry& geometry, std::size_t steps_per_frame, std::string_view side,
-                                     const WeightSource& source, StateLayout& layout)
-    : geometry_(geometry), frequencies_(rotary_frequencies(geometry.head_dim / 2, geometry.max_period)) {
+LatentTransformer::LatentTransformer(const NumericsPolicy& policy, const TransformerGeometry& geometry,
+                                     std::size_t steps_per_frame, std::string_view side, const WeightSource& source,
+                                     StateLayout& layout)
+    : geometry_(geometry),
+      attention_view_(policy.attention_view),
+      rotary_(policy.ggml_rotary ? RotaryAngles::glibc : RotaryAngles::correctly_rounded, geometry.head_dim / 2,
+              geometry.max_period) {
     layout.set_ring(
         {geometry.layers, geometry.context_steps + steps_per_frame, geometry.dim, geometry.context_steps, steps_per_frame});
     layers_.reserve(geometry.layers);
     for (std::size_t layer = 0; layer < geometry.layers; ++layer) {
         const std::string name = tensor_names::transformer_layer(side, layer);
         const auto read = [&](const char* part) { return source.values(name + part); };
-        layers_.emplace_back(geometry,
+        layers_.emplace_back(policy, geometry,
                              TransformerLayerWeights{
                                  .in_projection = read(".self_attn.in_projs.0.weight"),
                                  .out_projection = read(".self_attn.out_projs.0.weight"),
@@ -33,16 +37,20 @@ LatentTransformer::LatentTransformer(const TransformerGeometry& geometry, std::s
 
 void LatentTransformer::step(const StepContext& context, const Activations& x) const {
     const ScratchArena::Mark mark(context.scratch);
-    const std::size_t pairs = frequencies_.size();
-    float* cosine = context.scratch.take(x.lanes * x.rows * pairs);
-    float* sine = context.scratch.take(x.lanes * x.rows * pairs);
-    for (std::size_t lane = 0; lane < x.lanes; ++lane) {
-        for (std::size_t t = 0; t < x.rows; ++t) {
-            const std::size_t offset = (lane * x.rows + t) * pairs;
-            rotary_angles(context.lanes[lane]->position_steps() + t, frequencies_, cosine + offset, sine + offset);
-        }
+    const WindowGeometry window{attention_view_, geometry_.context_steps, x.rows};
+    const std::size_t pairs = rotary_.pairs();
+    const std::size_t rows = x.lanes * x.rows;
+    float* cosine = context.scratch.take(rows * pairs);
+    float* sine = context.scratch.take(rows * pairs);
+    auto* slots = context.scratch.take_array<std::int32_t>(rows * geometry_.context_steps);
+    auto* counts = context.scratch.take_array<std::size_t>(rows);
+    for (std::size_t row = 0; row < rows; ++row) {
+        const std::uint64_t first_position = context.lanes[row / x.rows]->position_steps();
+        const std::size_t t = row % x.rows;
+        rotary_.angles(first_position + t, cosine + row * pairs, sine + row * pairs);
+        counts[row] = fill_attention_window(window, first_position, t, slots + row * geometry_.context_steps);
     }
-    for (const TransformerLayer& layer : layers_) layer.step(context, x, {cosine, sine});
+    for (const TransformerLayer& layer : layers_) layer.step(context, x, {cosine, sine, slots, counts});
 }
 
 std::size_t LatentTransformer::size_bytes() const {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/rotary.h"
+#include "layers/attention_window.h"
 #include "layers/transformer_layer.h"
 #include "model/geometry.h"
 #include "model/weight_source.h"
@@ -15,8 +17,8 @@ namespace mimi {
 class LatentTransformer {
 public:
     // `side` is "encoder" or "decoder". Reserves the stream's ring in `layout`.
-    LatentTransformer(const TransformerGeometry& geometry, std::size_t steps_per_frame, std::string_view side,
-                      const WeightSource& source, StateLayout& layout);
+    LatentTransformer(const NumericsPolicy& policy, const TransformerGeometry& geometry, std::size_t steps_per_frame,
+                      std::string_view side, const WeightSource& source, StateLayout& layout);
 
     // x: [lane][steps_per_frame][dim], changed in place.
     void step(const StepContext& context, const Activations& x) const;
@@ -24,7 +26,8 @@ public:
 
 private:
     TransformerGeometry geometry_;
-    std::vector<float> frequencies_;
+    AttentionView attention_view_;
+    Rotary rotary_;
     std::vector<TransformerLayer> layers_;
 };
 

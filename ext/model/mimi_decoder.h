@@ -17,7 +17,7 @@ namespace mimi {
 class MimiDecoder {
 public:
     // `rvq` must outlive the decoder.
-    MimiDecoder(const Geometry& geometry, const SplitRvq& rvq, const WeightSource& source);
+    MimiDecoder(const NumericsPolicy& policy, const Geometry& geometry, const SplitRvq& rvq, const WeightSource& source);
 
     std::shared_ptr<const StateLayout> state_layout() const { return layout_; }
 

@@ -18,13 +18,15 @@ void require_finite(const Activations& activations, const char* what) {
     }
 }
 
-MimiEncoder::MimiEncoder(const Geometry& geometry, const SplitRvq& rvq, const WeightSource& source)
+MimiEncoder::MimiEncoder(const NumericsPolicy& policy, const Geometry& geometry, const SplitRvq& rvq,
+                         const WeightSource& source)
     : geometry_(geometry),
       rvq_(rvq),
       layout_(std::make_shared<StateLayout>()),
-      seanet_(geometry.encoder, source, *layout_),
-      transformer_(geometry.encoder_transformer, geometry.steps_per_frame(), "encoder", source, *layout_),
-      downsample_(geometry.downsample, source.values(tensor_names::downsample()), {}, *layout_, StartPadding::replicate) {}
+      seanet_(policy, geometry.encoder, source, *layout_),
+      transformer_(policy, geometry.encoder_transformer, geometry.steps_per_frame(), "encoder", source, *layout_),
+      downsample_(policy, geometry.downsample, source.values(tensor_names::downsample()), {}, *layout_,
+                  policy.downsample_start) {}
 
 void MimiEncoder::step(const StepContext& context, const float* const* pcm, std::size_t levels, std::int32_t* codes) const {
     const ScratchArena::Mark mark(context.scratch);

@@ -17,7 +17,7 @@ namespace mimi {
 class MimiEncoder {
 public:
     // `rvq` must outlive the encoder.
-    MimiEncoder(const Geometry& geometry, const SplitRvq& rvq, const WeightSource& source);
+    MimiEncoder(const NumericsPolicy& policy, const Geometry& geometry, const SplitRvq& rvq, const WeightSource& source);
 
     std::shared_ptr<const StateLayout> state_layout() const { return layout_; }
 

@@ -12,20 +12,21 @@ std::string stage_name(std::size_t index) {
 
 }  // namespace
 
-SeanetDecoder::SeanetDecoder(const SeanetGeometry& geometry, const WeightSource& source, StateLayout& layout)
-    : first_(load_conv(geometry.first, tensor_names::decoder_conv(tensor_names::first_conv_index), source, layout)),
-      last_(load_conv(geometry.last, tensor_names::decoder_conv(tensor_names::last_conv_index), source, layout)) {
+SeanetDecoder::SeanetDecoder(const NumericsPolicy& policy, const SeanetGeometry& geometry, const WeightSource& source,
+                             StateLayout& layout)
+    : first_(load_conv(policy, geometry.first, tensor_names::decoder_conv(tensor_names::first_conv_index), source, layout)),
+      last_(load_conv(policy, geometry.last, tensor_names::decoder_conv(tensor_names::last_conv_index), source, layout)) {
     for (std::size_t i = 0; i < seanet_stages; ++i) {
         const StageGeometry& stage = geometry.stages[i];
         const std::size_t resample = tensor_names::decoder_resample_index(i);
         const std::size_t residual = tensor_names::decoder_residual_index(i);
         stages_.push_back(
-            {load_transposed_conv(stage.resample, tensor_names::decoder_transposed_conv(resample), source, layout),
+            {load_transposed_conv(policy, stage.resample, tensor_names::decoder_transposed_conv(resample), source, layout),
              ResidualUnit(
-                 load_conv(stage.residual_wide, tensor_names::decoder_residual(residual, tensor_names::residual_wide_block),
-                           source, layout),
-                 load_conv(stage.residual_point, tensor_names::decoder_residual(residual, tensor_names::residual_point_block),
-                           source, layout)),
+                 load_conv(policy, stage.residual_wide,
+                           tensor_names::decoder_residual(residual, tensor_names::residual_wide_block), source, layout),
+                 load_conv(policy, stage.residual_point,
+                           tensor_names::decoder_residual(residual, tensor_names::residual_point_block), source, layout)),
              stage_name(resample), stage_name(residual)});
     }
 }

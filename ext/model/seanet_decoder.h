@@ -10,7 +10,8 @@ namespace mimi {
 
 class SeanetDecoder {
 public:
-    SeanetDecoder(const SeanetGeometry& geometry, const WeightSource& source, StateLayout& layout);
+    SeanetDecoder(const NumericsPolicy& policy, const SeanetGeometry& geometry, const WeightSource& source,
+                  StateLayout& layout);
 
     // latent: [lane][2][dim] with latent_history_rows() of room -> pcm: [lane][1920][1]
     void step(const StepContext& context, const Activations& latent, const Activations& pcm) const;

@@ -10,7 +10,8 @@ namespace mimi {
 
 class SeanetEncoder {
 public:
-    SeanetEncoder(const SeanetGeometry& geometry, const WeightSource& source, StateLayout& layout);
+    SeanetEncoder(const NumericsPolicy& policy, const SeanetGeometry& geometry, const WeightSource& source,
+                  StateLayout& layout);
 
     // pcm: [lane][1920][1] with pcm_history_rows() of room -> latent: [lane][2][dim]
     void step(const StepContext& context, const Activations& pcm, const Activations& latent) const;

@@ -11,22 +11,25 @@ namespace mimi {
 
 namespace {
 
-ResidualVq load_half(const RvqGeometry& geometry, std::string_view half, std::size_t levels, const WeightSource& source) {
+ResidualVq load_half(const NumericsPolicy& policy, const RvqGeometry& geometry, std::string_view half, std::size_t levels,
+                     const WeightSource& source) {
     const std::string name = tensor_names::rvq(half);
     std::vector<Codebook> codebooks;
     for (std::size_t layer = 0; layer < levels; ++layer)
         codebooks.emplace_back(source.values(tensor_names::codebook(half, layer)), geometry.codebook_entries,
                                geometry.codebook_dim);
-    return {Linear(source.values(name + ".input_proj.weight"), geometry.codebook_dim, geometry.dim),
-            Linear(source.values(name + ".output_proj.weight"), geometry.dim, geometry.codebook_dim), std::move(codebooks)};
+    const MatrixForm form{.conv_operands = true};
+    return {Linear(policy, source.values(name + ".input_proj.weight"), geometry.codebook_dim, geometry.dim, form),
+            Linear(policy, source.values(name + ".output_proj.weight"), geometry.dim, geometry.codebook_dim, form),
+            std::move(codebooks)};
 }
 
 }  // namespace
 
-SplitRvq::SplitRvq(const RvqGeometry& geometry, const WeightSource& source)
+SplitRvq::SplitRvq(const NumericsPolicy& policy, const RvqGeometry& geometry, const WeightSource& source)
     : geometry_(geometry),
-      semantic_(load_half(geometry, "rvq_first", geometry.semantic_levels, source)),
-      acoustic_(load_half(geometry, "rvq_rest", geometry.acoustic_levels, source)) {}
+      semantic_(load_half(policy, geometry, "rvq_first", geometry.semantic_levels, source)),
+      acoustic_(load_half(policy, geometry, "rvq_rest", geometry.acoustic_levels, source)) {}
 
 void SplitRvq::encode(const StepContext& context, const Activations& latent, std::size_t levels, std::int32_t* codes) const {
     const std::size_t semantic = std::min(levels, geometry_.semantic_levels);

@@ -13,7 +13,7 @@ namespace mimi {
 
 class SplitRvq {
 public:
-    SplitRvq(const RvqGeometry& geometry, const WeightSource& source);
+    SplitRvq(const NumericsPolicy& policy, const RvqGeometry& geometry, const WeightSource& source);
 
     const RvqGeometry& geometry() const { return geometry_; }
 

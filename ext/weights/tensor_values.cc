@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/half_float.h"
 #include "weights/quoted_text.h"
 
 namespace mimi {
@@ -18,14 +19,6 @@ constexpr std::size_t part_elements = 64 * 1024;
 
 constexpr std::uint32_t f32_exponent = 0x7f800000;
 constexpr std::uint16_t f16_exponent = 0x7c00;
-
-float widened(std::uint16_t bits) {
-    // Shifting exponent and mantissa into place leaves a value 2^112 times too small, subnormals included; the product is
-    // exact.
-    const auto magnitude = std::bit_cast<float>(static_cast<std::uint32_t>(bits & 0x7fff) << 13) * 0x1p112f;
-    const auto sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
-}
 
 bool is_finite(float value) {
     return (std::bit_cast<std::uint32_t>(value) & f32_exponent) != f32_exponent;
@@ -81,7 +74,7 @@ std::vector<float> read_values(const GgufReader& file, const GgufTensor& tensor)
         });
     } else {
         for_each_part<std::uint16_t>(file, tensor, [&values](std::size_t first, const std::uint16_t* part, std::size_t count) {
-            std::transform(part, part + count, values.data() + first, widened);
+            std::transform(part, part + count, values.data() + first, half_to_float);
         });
     }
     return values;

@@ -1,0 +1,42 @@
+// Everything in which the two numerics differ beyond their kernel tables. Chosen once, at load, by model/numerics.h.
+#pragma once
+
+namespace mimi {
+
+// What stands before the first input row of a stream.
+enum class StartPadding {
+    zeros,
+    replicate,  // the stream's first input row
+};
+
+// Order in which a conv's sum runs over its inputs.
+enum class ConvOrder {
+    step_major,     // kernel position, then channel: the input's own order in memory
+    channel_major,  // channel, then kernel position
+};
+
+// Where a rotated pair of interleaved inputs goes.
+enum class RotaryLayout {
+    interleaved,
+    half_split,  // real parts first, imaginary parts behind them
+};
+
+// Which keys a query of a step sees, and in which order it sums over them.
+enum class AttentionView {
+    causal_window,      // its own position and the context before it, by ascending position
+    ring_slots,         // every slot of a ring of `context`, by slot; masked as moshi.cpp masks it, past the wrap too
+    ring_slots_causal,  // the same with the mask as it was meant: no later position, nothing else hidden
+};
+
+struct NumericsPolicy {
+    StartPadding downsample_start = StartPadding::replicate;
+    ConvOrder conv_order = ConvOrder::step_major;
+    bool half_conv_weights = false;  // conv and quantiser projection weights are rounded to f16 at load
+    RotaryLayout rotary_layout = RotaryLayout::interleaved;
+    bool ggml_rotary = false;  // angles by glibc's sequences instead of correctly rounded ones
+    AttentionView attention_view = AttentionView::causal_window;
+    // Elements of a chain under chain sums; 0: a sum is one segment, of one tap in a transposed conv.
+    unsigned chain_elements = 256;
+};
+
+}  // namespace mimi
