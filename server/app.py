@@ -1,0 +1,86 @@
+"""The application: endpoints, lifespan, and the one shape of an error body."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request, Response
+from fastapi.middleware.cors import CORSMiddleware
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse
+
+from codec_core import CodecModel
+from codec_core.errors import CodecError
+from server import health_endpoint, rest_endpoint, stream_endpoint
+from server.errors import MethodError, NotFoundError
+from server.service import ClientGoneError, build_service, run_self_test, version
+from server.settings import Settings
+from server.status_map import answer_for, as_codec_error, error_fields
+from server.wire_settings import quoted
+
+DESCRIPTION = """
+Live neural audio codes. `WebSocket /v1/stream` carries live streams (not shown here: OpenAPI has no words for it; see
+`docs/protocol.md`); the calls below convert whole clips.
+
+Every refusal has the body `{"error": {code, reason, message, subject, found, expected[, retry_after_ms]}}`.
+"""
+CLIENT_CLOSED_REQUEST = 499
+"""Nobody reads it; it only shows in the access log."""
+
+log = logging.getLogger("mimi.server")
+
+
+def create_app(settings: Settings, model: CodecModel) -> FastAPI:
+    """Build the application around a loaded model.
+
+    Start-up runs the self-test, whose outcome ``/readyz`` reports; shutdown waits for the frames in the engine. Draining
+    streams beforehand is the caller's: see :class:`server.process.DrainingServer`.
+    """
+    service = build_service(settings, model)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await run_self_test(service)
+        log.info("self-test: %s", service.self_test)
+        yield
+        service.executor.close()
+
+    app = FastAPI(title="Mimi", version=version(), description=DESCRIPTION, lifespan=lifespan)
+    app.state.service = service
+    if settings.origin_allow_list:
+        app.add_middleware(CORSMiddleware, allow_origins=settings.origin_allow_list, allow_methods=["*"], allow_headers=["*"])
+    for endpoint in (stream_endpoint, rest_endpoint, health_endpoint):
+        app.include_router(endpoint.router)
+    app.add_exception_handler(CodecError, _refuse)
+    app.add_exception_handler(HTTPException, _refuse_path)
+    app.add_exception_handler(Exception, _refuse)
+    for gone in (ClientGoneError, ClientDisconnect):
+        app.add_exception_handler(gone, _nobody_there)
+    return app
+
+
+async def _refuse(_: Request, cause: Exception) -> JSONResponse:
+    error = as_codec_error(cause)
+    fields = error_fields(error)
+    retry_after_ms = fields.get("retry_after_ms")
+    headers = {"retry-after": str(math.ceil(retry_after_ms / 1000))} if isinstance(retry_after_ms, int) else None
+    return JSONResponse({"error": fields}, answer_for(error).http_status, headers)
+
+
+async def _refuse_path(request: Request, cause: Exception) -> JSONResponse:
+    """Answer what the router refuses, 404 and 405, in our shape."""
+    headers = dict(getattr(cause, "headers", None) or {})
+    allowed = headers.get("Allow")
+    if allowed is not None:
+        error: CodecError = MethodError("method", found=request.method, expected=allowed)
+    else:
+        error = NotFoundError("path", found=quoted(request.url.path))
+    return JSONResponse({"error": error_fields(error)}, answer_for(error).http_status, headers)
+
+
+async def _nobody_there(_: Request, __: Exception) -> Response:
+    return Response(status_code=CLIENT_CLOSED_REQUEST)

@@ -1,0 +1,164 @@
+"""The service's branch of the error tree of :mod:`codec_core.errors`.
+
+::
+
+    CodecError
+    └── ServiceError
+        ├── CapacityError          capacity           every place of this kind is taken
+        ├── DrainingError          draining           the service is going down and takes nothing new
+        ├── ForbiddenOriginError   forbidden_origin   a browser page of another origin
+        ├── ProtocolError          protocol           a message that is malformed, unknown or illegal now
+        ├── WrongKindError         wrong_kind         text where binary is due, or the other way round
+        ├── PayloadError           payload            a binary message that is not whole samples or whole frames
+        ├── MessageTooBigError     message_too_big    a WebSocket message above the limit
+        ├── MessageFloodError      message_flood      more unread messages than a session may have waiting
+        ├── NotOfferedError        not_offered        a part of the protocol that this build does not offer
+        ├── HelloTimeoutError      hello_timeout      no settings within the time for them
+        ├── IdleTimeoutError       idle_timeout       nothing heard for too long
+        ├── SessionTimeoutError    session_timeout    the longest time a session may last is over
+        ├── TooSlowError           too_slow           the peer does not read what it is sent
+        ├── BodyTimeoutError       body_timeout       a request body that does not arrive in time
+        ├── BodyTooLargeError      body_too_large     a request body, or the clip in it, above the limit
+        ├── UnsupportedMediaError  unsupported_media  a Content-Type that is not taken
+        ├── NotAcceptableError     not_acceptable     an Accept that names nothing that can be made
+        ├── NotFoundError          not_found          no such path
+        └── MethodError            method             a path that does not take this method
+
+Every class has one row in :mod:`server.status_map`, where its HTTP status and its WebSocket close code are.
+"""
+
+from __future__ import annotations
+
+from codec_core.errors import CodecError
+
+
+class ServiceError(CodecError):
+    """Root of the service's branch.
+
+    ``retry_after_ms`` is set where trying again later makes sense; it goes out in the error body and as ``Retry-After``.
+    """
+
+    code = "service"
+    retry_after_ms: int | None = None
+
+
+class CapacityError(ServiceError):
+    """Every place of this kind is taken."""
+
+    code = "capacity"
+
+    def __init__(self, subject: str, found: str = "", expected: str = "", *, retry_after_ms: int) -> None:
+        super().__init__(subject, found, expected)
+        self.retry_after_ms = retry_after_ms
+
+
+class DrainingError(ServiceError):
+    """The service is going down and takes nothing new."""
+
+    code = "draining"
+
+    def __init__(self, subject: str, found: str = "", expected: str = "", *, retry_after_ms: int) -> None:
+        super().__init__(subject, found, expected)
+        self.retry_after_ms = retry_after_ms
+
+
+class ForbiddenOriginError(ServiceError):
+    """A browser page of another origin, which is not on the allow-list."""
+
+    code = "forbidden_origin"
+
+
+class ProtocolError(ServiceError):
+    """A message that is malformed, unknown, or illegal in the state the session is in."""
+
+    code = "protocol"
+
+
+class WrongKindError(ServiceError):
+    """Text where binary is due, or the other way round."""
+
+    code = "wrong_kind"
+
+
+class PayloadError(ServiceError):
+    """A binary message that is not whole samples or whole frames of codes."""
+
+    code = "payload"
+
+
+class MessageTooBigError(ServiceError):
+    """A WebSocket message above the limit."""
+
+    code = "message_too_big"
+
+
+class MessageFloodError(ServiceError):
+    """More unread messages than a session may have waiting."""
+
+    code = "message_flood"
+
+
+class NotOfferedError(ServiceError):
+    """A part of the protocol that this build does not offer."""
+
+    code = "not_offered"
+
+
+class HelloTimeoutError(ServiceError):
+    """No settings within the time for them."""
+
+    code = "hello_timeout"
+
+
+class IdleTimeoutError(ServiceError):
+    """Nothing heard for too long."""
+
+    code = "idle_timeout"
+
+
+class SessionTimeoutError(ServiceError):
+    """The longest time that a session may last is over."""
+
+    code = "session_timeout"
+
+
+class TooSlowError(ServiceError):
+    """The peer does not read what it is sent."""
+
+    code = "too_slow"
+
+
+class BodyTimeoutError(ServiceError):
+    """A request body that does not arrive in time."""
+
+    code = "body_timeout"
+
+
+class BodyTooLargeError(ServiceError):
+    """A request body, or the clip in it, above the limit."""
+
+    code = "body_too_large"
+
+
+class UnsupportedMediaError(ServiceError):
+    """A ``Content-Type`` that is not taken."""
+
+    code = "unsupported_media"
+
+
+class NotAcceptableError(ServiceError):
+    """An ``Accept`` that names nothing that can be made."""
+
+    code = "not_acceptable"
+
+
+class NotFoundError(ServiceError):
+    """No such path."""
+
+    code = "not_found"
+
+
+class MethodError(ServiceError):
+    """A path that does not take this method."""
+
+    code = "method"

@@ -1,0 +1,125 @@
+"""The server process: the socket, uvicorn as we need it, and an orderly way down."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from codec_core.errors import SettingError
+from server.service import Service
+from server.settings import Settings
+from server.websocket_protocol import bounded_protocol
+
+GRACE_S = 5
+"""Time for conversions in flight, once streams have ended."""
+BACKLOG = 512
+
+
+class DrainingServer(uvicorn.Server):
+    """uvicorn that lets streams end in order before it goes down, and then exits with 0.
+
+    On SIGTERM or SIGINT nothing new is taken, every stream is told, and after the drain time closed with 1012. A second SIGINT
+    cuts the wait short.
+    """
+
+    def __init__(self, config: uvicorn.Config, service: Service, on_start: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._service = service
+        self._on_start = on_start
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start listening, then tell the caller."""
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+        self._on_start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Drain, then stop."""
+        await self._service.registry.drain(self._service.settings.drain_timeout_ms)
+        await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop; at the second SIGINT, hurry."""
+        super().handle_exit(sig, frame)
+        if self.force_exit and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._service.registry.hurry)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals while serving; having obeyed one is success, not death by signal."""
+        previous = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+
+def bind(settings: Settings) -> socket.socket:
+    """Open the listening socket.
+
+    Raises:
+        SettingError: the address cannot be had, or is not loopback although no key is asked for.
+
+    """
+    try:
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if not (settings.allow_remote or ipaddress.ip_address(address[0]).is_loopback):
+            listener.close()
+            expected = "a loopback address: the service asks for no key; --allow-remote listens all the same"
+            raise SettingError("host", found=settings.host, expected=expected)
+        listener.bind(address)
+    except OSError as cause:
+        found_text = f"{settings.host}:{settings.port}: {cause.strerror or cause}"
+        raise SettingError("host and port", found=found_text, expected="an address that can be listened on") from cause
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Name the address to open in a browser."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if listener.family == socket.AF_INET6 else f"http://{host}:{port}"
+
+
+def _log_config(level: str) -> dict[str, Any]:
+    """Let our own loggers speak where uvicorn's do."""
+    config = copy.deepcopy(uvicorn.config.LOGGING_CONFIG)
+    config["loggers"]["mimi"] = {"handlers": ["default"], "level": level.upper(), "propagate": False}
+    return config
+
+
+def serve(app: FastAPI, settings: Settings, listener: socket.socket, on_start: Callable[[], None]) -> None:
+    """Serve until a signal ends it.
+
+    Compression is off: codes and PCM do not compress, and its memory would outweigh a session's.
+    """
+    config = uvicorn.Config(
+        app,
+        log_config=_log_config(settings.log_level),
+        ws=bounded_protocol(settings.max_queued_messages),
+        ws_max_size=settings.max_message_bytes,
+        ws_ping_interval=settings.ping_interval_ms / 1000,
+        ws_ping_timeout=settings.ping_timeout_ms / 1000,
+        ws_per_message_deflate=False,
+        http="h11",
+        lifespan="on",
+        log_level=settings.log_level,
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    DrainingServer(config, app.state.service, on_start).run(sockets=[listener])

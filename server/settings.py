@@ -1,0 +1,55 @@
+"""Every setting of the service, once: environment variables, command line options and defaults all come from this table."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+ENVIRONMENT_PREFIX = "MIMI_"
+
+
+class Settings(BaseSettings):
+    """The service's settings; immutable. Each is also an environment variable: ``MIMI_`` and its name in capitals."""
+
+    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, frozen=True, extra="forbid")
+
+    host: str = Field("127.0.0.1", description="Address to listen on; one that is not loopback needs --allow-remote.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    allow_remote: bool = Field(False, description="Listen beyond loopback although the service asks for no key.")
+    allowed_origins: str = Field("", description="Origins of browser pages that may connect, comma-separated; * for all.")
+
+    model: str = Field("default", description="Model file, or the name of an installed model.")
+    numerics: str | None = Field(None, description="Numerics to run under; absent, those of the model file.")
+    threads: int | None = Field(None, ge=1, le=1024, description="Threads of the engine; absent, the engine chooses.")
+    ram_budget_bytes: int | None = Field(None, ge=1, description="Most memory for weights; absent, all are resident.")
+    workers: int = Field(1, ge=1, le=64, description="Batches that may run at the same time.")
+    max_batch_sessions: int = Field(64, ge=1, le=4096, description="Most sessions in one batch.")
+
+    max_sessions: int = Field(64, ge=1, le=65536, description="Streams at the same time.")
+    max_conversions: int = Field(4, ge=1, le=4096, description="REST conversions at the same time.")
+    retry_after_ms: int = Field(2_000, ge=1, description="What a client refused for lack of room is told to wait.")
+
+    credit_frames: int = Field(25, ge=1, le=10_000, description="Frames of one stream that may wait for an answer.")
+    max_message_bytes: int = Field(65_536, ge=1024, le=1 << 24, description="Most bytes in one WebSocket message.")
+    max_queued_messages: int = Field(4_096, ge=16, description="Most unread messages of one connection.")
+    hello_timeout_ms: int = Field(5_000, ge=1, description="Time for the settings to come.")
+    idle_timeout_ms: int = Field(60_000, ge=1, description="Time without a message after which a stream is ended.")
+    session_timeout_ms: int = Field(604_800_000, ge=1, description="Longest time that a stream may last.")
+    send_timeout_ms: int = Field(10_000, ge=1, description="Time for a client to read what it is sent.")
+    lag_warning_ms: int = Field(1_000, ge=1, description="Wait for an answer from which a stream is warned.")
+    ping_interval_ms: int = Field(20_000, ge=1, description="Time between WebSocket pings.")
+    ping_timeout_ms: int = Field(20_000, ge=1, description="Silence after a ping from which the peer counts as dead.")
+    drain_timeout_ms: int = Field(5_000, ge=0, description="Time that streams have to end when the service is stopped.")
+
+    max_body_bytes: int = Field(64 << 20, ge=1024, description="Most bytes in one REST body.")
+    max_clip_ms: int = Field(3_600_000, ge=80, description="Longest audio of one REST conversion.")
+    body_timeout_ms: int = Field(60_000, ge=1, description="Time for a REST body to arrive.")
+
+    log_level: Literal["critical", "error", "warning", "info", "debug"] = Field("info", description="Least level logged.")
+
+    @property
+    def origin_allow_list(self) -> tuple[str, ...]:
+        """The allowed origins, one by one."""
+        return tuple(origin.strip() for origin in self.allowed_origins.split(",") if origin.strip())

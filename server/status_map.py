@@ -1,0 +1,97 @@
+"""What an error becomes on the wire: the one table from error code to HTTP status, close code and fixed reason.
+
+The same ``code`` is the name everywhere: in the REST error body, in the WebSocket ``error`` message, as the reason of the close
+frame, and on the Python exception.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from codec_core.errors import CodecError, InternalError
+
+CLOSE_DONE = 1000
+"""A session that ended as the client asked."""
+
+
+class Answer(NamedTuple):
+    """How one error code is answered."""
+
+    http_status: int
+    close_code: int
+    reason: str
+    """One sentence for a person; the same for every error of this code."""
+
+
+STATUS_MAP: dict[str, Answer] = {
+    "codec": Answer(500, 1011, "The codec failed."),
+    "model_file": Answer(500, 1011, "The model file was refused."),
+    "model_access": Answer(500, 1011, "The model file cannot be read."),
+    "model_format": Answer(500, 1011, "The model file is not well formed."),
+    "model_contract": Answer(500, 1011, "The model file is not a model this engine runs."),
+    "input": Answer(422, 1007, "The input was refused."),
+    "input_shape": Answer(422, 1007, "The input has the wrong length or number of dimensions."),
+    "input_type": Answer(422, 1007, "The input has an element type that is not taken."),
+    "non_finite_input": Answer(422, 1007, "The audio holds NaN or infinity."),
+    "code_range": Answer(422, 1007, "A code lies outside the codebook."),
+    "setting": Answer(400, 1008, "A setting is unknown or outside its legal values."),
+    "numeric_overflow": Answer(422, 1007, "The input drove the network out of range."),
+    "snapshot": Answer(422, 1007, "The snapshot is damaged or of another model."),
+    "audio_file": Answer(422, 1007, "The audio file cannot be read."),
+    "codes_file": Answer(422, 1007, "The code file cannot be read."),
+    "checkpoint": Answer(422, 1007, "The checkpoint cannot be converted."),
+    "output_exists": Answer(409, 1008, "The output exists already."),
+    "session": Answer(409, 1008, "The session cannot take this call now."),
+    "session_busy": Answer(409, 1008, "The session is busy."),
+    "session_closed": Answer(409, 1008, "The session is closed."),
+    "unavailable": Answer(501, 1008, "Not available on this machine or in this build."),
+    "internal": Answer(500, 1011, "The service failed; please report."),
+    "service": Answer(500, 1011, "The service failed."),
+    "capacity": Answer(503, 1013, "Every place is taken; try again later."),
+    "draining": Answer(503, 1012, "The service is restarting; try again."),
+    "forbidden_origin": Answer(403, 1008, "Pages of this origin may not use the service."),
+    "protocol": Answer(400, 1008, "The message is malformed, unknown, or not legal now."),
+    "wrong_kind": Answer(400, 1003, "The message is of the wrong kind, text or binary."),
+    "payload": Answer(400, 1007, "The message is not whole samples or whole frames."),
+    "message_too_big": Answer(413, 1009, "The message is too big."),
+    "message_flood": Answer(429, 1008, "Too many messages are waiting."),
+    "not_offered": Answer(501, 1008, "This build does not offer that part of the protocol."),
+    "hello_timeout": Answer(408, 1008, "No settings came in time."),
+    "idle_timeout": Answer(408, 1008, "Nothing was heard for too long."),
+    "session_timeout": Answer(408, 1008, "The session lasted as long as one may."),
+    "too_slow": Answer(408, 1008, "The client does not read what it is sent."),
+    "body_timeout": Answer(408, 1008, "The request body did not arrive in time."),
+    "body_too_large": Answer(413, 1009, "The request body is too large."),
+    "unsupported_media": Answer(415, 1003, "The Content-Type is not taken."),
+    "not_acceptable": Answer(406, 1008, "Nothing named by Accept can be made."),
+    "not_found": Answer(404, 1008, "No such path."),
+    "method": Answer(405, 1008, "The path does not take this method."),
+}
+
+
+def as_codec_error(error: BaseException) -> CodecError:
+    """Return the error itself if it is of the tree; otherwise an ``internal`` one that names its class and hides its text."""
+    if isinstance(error, CodecError):
+        return error
+    return InternalError("service", found=type(error).__name__)
+
+
+def answer_for(error: CodecError) -> Answer:
+    """Look up the row of an error. Never fails: a test holds the table and the tree together."""
+    return STATUS_MAP[error.code]
+
+
+def error_fields(error: CodecError) -> dict[str, object]:
+    """Make the JSON object of the wire: ``code, reason, message, subject, found, expected[, retry_after_ms]``."""
+    fields: dict[str, object] = {
+        "code": error.code,
+        "reason": answer_for(error).reason,
+        "message": str(error),
+        "subject": error.subject,
+        "found": error.found,
+        "expected": error.expected,
+    }
+    retry_after_ms = getattr(error, "retry_after_ms", None)
+    if retry_after_ms is not None:
+        fields["retry_after_ms"] = retry_after_ms
+    return fields

@@ -1,0 +1,164 @@
+"""uvicorn's ``websockets-sansio`` connection, with the gaps closed that a hostile or slow peer would find.
+
+Of uvicorn's WebSocket connections it is the one to build on: it stands on the maintained half of ``websockets``, stops reading
+the socket while the application has not taken what came (so TCP pushes back), and honours the ping settings. What it lacks:
+
+* a refusal by the WebSocket layer itself (a message too big, text that is not UTF-8) is named like every other one;
+* unread messages, fragments of one message and unread pongs are bounded in number, however small they are;
+* closing does not wait for a peer that does not read, and what it leaves unread is thrown away after a while;
+* after a refusal the rest of what the peer sends is read and dropped, since closing on unread bytes resets the connection and
+  the peer would lose the refusal;
+* any bytes prove a peer alive, since its pong may be queued behind its own audio.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar
+
+from uvicorn.config import Config
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from uvicorn.server import ServerState
+from websockets.frames import CloseCode, Frame
+from websockets.protocol import State
+from websockets.server import ServerProtocol
+
+from codec_core.errors import CodecError
+from server.errors import MessageFloodError, MessageTooBigError, PayloadError
+from server.status_map import answer_for
+from server.wire_messages import error_text
+
+PONG_BACKLOG_BYTES = 262_144
+CLOSE_GRACE_S = 5.0
+"""Time for the peer to read what is left and to answer a close frame; after it the connection is cut."""
+
+
+class NamingProtocol(ServerProtocol):
+    """The sans-IO half: a message it refuses by itself gets our ``error`` message before the close frame."""
+
+    def fail(self, code: CloseCode | int, reason: str = "") -> None:
+        """Fail the connection; see the base class."""
+        error = _named(int(code), reason)
+        if error is None or self.state is not State.OPEN:
+            super().fail(code, reason)
+        else:
+            self.refuse(error)
+
+    def refuse(self, error: CodecError) -> None:
+        """Fail the connection with an error of the tree."""
+        self.send_text(error_text(error).encode())
+        super().fail(answer_for(error).close_code, error.code)
+
+
+class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
+    """One connection; see the module."""
+
+    max_queued_messages: ClassVar[int]
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.naming = NamingProtocol(max_size=config.ws_max_size, logger=self.logger)
+        self.conn = self.naming
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes from the socket; they prove the peer alive."""
+        if self.pong_timer is not None and self.ping_timeout is not None:
+            self.pong_timer.cancel()
+            self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
+        if self.conn.eof_sent:
+            return
+        super().data_received(data)
+
+    def handle_parser_exception(self) -> None:
+        """Send the refusal that the sans-IO half has made; read on and drop it, until the peer is gone."""
+        close = self.conn.close_sent
+        if self.close_sent or close is None:
+            self._cut()
+            return
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": close.code, "reason": close.reason})
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        self.stop_keepalive()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        if self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()
+        self.close_timer = self.loop.call_later(CLOSE_GRACE_S, self._cut)
+
+    def keepalive_timeout(self) -> None:
+        """Give up a peer that is not heard of; cut the connection where even that cannot be delivered."""
+        super().keepalive_timeout()
+        self.loop.call_later(CLOSE_GRACE_S, self._cut)
+
+    def handle_cont(self, event: Frame) -> None:
+        """Take a fragment; empty ones would otherwise pile up below any size."""
+        if len(self.frames) < self.max_queued_messages:
+            super().handle_cont(event)
+        elif not self.close_sent:
+            found = f"{len(self.frames)} fragments of one message"
+            self._refuse(MessageFloodError("connection", found=found, expected=f"fewer than {self.max_queued_messages}"))
+
+    def handle_ping(self) -> None:
+        """Send the pong, unless the peer asks for more of them than it reads."""
+        if self.transport.get_write_buffer_size() > PONG_BACKLOG_BYTES:
+            self._cut()
+        else:
+            super().handle_ping()
+
+    def send_receive_event_to_app(self) -> None:
+        """Hand a whole message to the application, unless it is one too many or no text."""
+        refusal = self._refusal()
+        if refusal is None:
+            super().send_receive_event_to_app()
+            return
+        if not self.close_sent:
+            self._refuse(refusal)
+
+    async def send(self, message: Any) -> None:
+        """Send for the application; a close frame never waits for the peer to read."""
+        closing = message["type"] == "websocket.close"
+        if closing:
+            self.writable.set()
+        await super().send(message)
+        if closing and self.close_timer is not None:
+            self.close_timer.cancel()
+            self.close_timer = self.loop.call_later(CLOSE_GRACE_S, self._cut)
+
+    def _refuse(self, error: CodecError) -> None:
+        self.frames = []
+        self.naming.refuse(error)
+        self.handle_parser_exception()
+
+    def _cut(self) -> None:
+        # asyncio cannot abort a transport that is gone already.
+        if not self.disconnected:
+            self.transport.abort()
+
+    def _refusal(self) -> CodecError | None:
+        if self.queue.qsize() >= self.max_queued_messages:
+            found = f"{self.queue.qsize()} unread messages"
+            return MessageFloodError("connection", found=found, expected=f"fewer than {self.max_queued_messages}")
+        if self.curr_msg_data_type == "text":
+            try:
+                b"".join(self.frames).decode()
+            except UnicodeDecodeError:
+                return PayloadError("text message", found="bytes that are not UTF-8", expected="UTF-8")
+        return None
+
+
+def bounded_protocol(max_queued_messages: int) -> type[BoundedWebSocketProtocol]:
+    """Make the connection class for a server whose connections may have this many unread messages."""
+    return type("BoundedWebSocketProtocol", (BoundedWebSocketProtocol,), {"max_queued_messages": max_queued_messages})
+
+
+def _named(code: int, reason: str) -> CodecError | None:
+    if code == CloseCode.MESSAGE_TOO_BIG:
+        return MessageTooBigError("message", found=reason)
+    return None

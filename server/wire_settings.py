@@ -1,0 +1,140 @@
+"""What a client may ask of a stream or of a clip: parsed strictly, refused by name. Sans-IO, standard library only.
+
+The same settings come as query parameters (text) or as the fields of a ``hello`` message (JSON), and mean the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from codec_core.errors import SettingError
+from server.errors import NotOfferedError
+
+MODES = ("encode", "decode", "echo")
+FORMATS = ("s16le", "f32le", "mulaw")
+CODES_FORMS = ("binary", "json")
+SAMPLE_RATE_RANGE_HZ = (8_000, 96_000)
+CHANNELS_MAX = 2
+
+STREAM_SETTINGS = ("mode", "levels", "format", "sample_rate", "channels", "codes", "numerics")
+ENCODE_CLIP_SETTINGS = ("levels", "format", "sample_rate", "channels", "numerics")
+DECODE_CLIP_SETTINGS = ("levels", "numerics")
+
+NOT_OFFERED_SETTINGS = ("pace", "resume")
+"""Settings that the protocol knows and this build does not: refused as ``not_offered``, never ignored."""
+NOT_OFFERED_FORMATS = ("opus",)
+
+QUOTED_MAX_CHARS = 64
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What the loaded model allows a client to ask for."""
+
+    default_levels: int
+    max_levels: int
+    codebook_entries: int
+    frame_samples: int
+    sample_rate_hz: int
+    numerics: str
+
+
+@dataclass(frozen=True)
+class StreamSettings:
+    """Settings agreed with one client; every field legal and filled in."""
+
+    mode: str
+    levels: int
+    format: str
+    sample_rate: int
+    channels: int
+    codes: str
+    numerics: str
+
+
+def quoted(value: object) -> str:
+    """Quote a value in an error text: short, printable, never the whole payload."""
+    text = ascii(value)
+    return text if len(text) <= QUOTED_MAX_CHARS else text[:QUOTED_MAX_CHARS] + "..."
+
+
+def unique_fields(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
+    """Turn pairs into a mapping; a name given twice is refused.
+
+    Raises:
+        SettingError: a name that comes twice.
+
+    """
+    fields: dict[str, object] = {}
+    for name, value in pairs:
+        if name in fields:
+            raise SettingError(quoted(name), found="the name twice", expected="once")
+        fields[name] = value
+    return fields
+
+
+def parse_settings(
+    fields: Mapping[str, object], offer: Offer, *, allowed: tuple[str, ...] = STREAM_SETTINGS, from_text: bool
+) -> StreamSettings:
+    """Read settings from named fields; what is absent takes its default.
+
+    Args:
+        fields: names and values; text values only where ``from_text`` (a query), JSON values otherwise (a ``hello``).
+        offer: what the model allows.
+        allowed: the names legal in this place.
+        from_text: whether numbers come as decimal digits.
+
+    Raises:
+        SettingError: an unknown name, a value of the wrong type or outside its legal values.
+        NotOfferedError: a name or value of the protocol that this build does not offer.
+
+    """
+    _refuse_unknown(fields, allowed)
+    mode = _choice(fields, "mode", MODES)
+    channels = _integer(fields, "channels", 1, (1, CHANNELS_MAX), from_text)
+    if mode == "decode" and channels != 1:
+        raise SettingError("channels", found=str(channels), expected="1: decoded audio is mono")
+    return StreamSettings(
+        mode=mode,
+        levels=_integer(fields, "levels", offer.default_levels, (1, offer.max_levels), from_text),
+        format=_choice(fields, "format", FORMATS, NOT_OFFERED_FORMATS),
+        sample_rate=_integer(fields, "sample_rate", offer.sample_rate_hz, SAMPLE_RATE_RANGE_HZ, from_text),
+        channels=channels,
+        codes=_choice(fields, "codes", CODES_FORMS),
+        numerics=_numerics(fields, offer),
+    )
+
+
+def _refuse_unknown(fields: Mapping[str, object], allowed: tuple[str, ...]) -> None:
+    for name in fields:
+        if name in NOT_OFFERED_SETTINGS:
+            raise NotOfferedError(name, found=quoted(fields[name]))
+        if name not in allowed:
+            raise SettingError(quoted(name), found="an unknown setting", expected=" | ".join(allowed))
+
+
+def _choice(fields: Mapping[str, object], name: str, legal: tuple[str, ...], not_offered: tuple[str, ...] = ()) -> str:
+    value = fields.get(name, legal[0])
+    if isinstance(value, str) and value in not_offered:
+        raise NotOfferedError(name, found=quoted(value), expected=" | ".join(legal))
+    if not isinstance(value, str) or value not in legal:
+        raise SettingError(name, found=quoted(value), expected=" | ".join(legal))
+    return value
+
+
+def _integer(fields: Mapping[str, object], name: str, default: int, legal: tuple[int, int], from_text: bool) -> int:
+    low, high = legal
+    value = fields.get(name, default)
+    if from_text and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 9:
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise SettingError(name, found=quoted(value), expected=f"a whole number from {low} to {high}")
+    return value
+
+
+def _numerics(fields: Mapping[str, object], offer: Offer) -> str:
+    value = fields.get("numerics", offer.numerics)
+    if value != offer.numerics:
+        raise SettingError("numerics", found=quoted(value), expected=f"{offer.numerics}, which the model runs under here")
+    return offer.numerics

@@ -1,0 +1,148 @@
+"""The service as a process of its own, with a small synthetic model, and a client that speaks the wire."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import websockets
+from websockets.asyncio.client import ClientConnection, connect
+
+from server.wire_messages import FrameHeader, unpack_frame
+
+START_TIMEOUT_S = 30
+
+
+@dataclass
+class RunningService:
+    """One service process."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    log_path: Path
+
+    def stream_url(self, query: str = "") -> str:
+        return f"ws{self.url[4:]}/v1/stream" + (f"?{query}" if query else "")
+
+    def stop(self) -> int:
+        """Send SIGTERM and return the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=START_TIMEOUT_S)
+
+    @property
+    def log(self) -> str:
+        return self.log_path.read_text()
+
+
+class StreamClient:
+    """A client in the smallest sense: sends, and sorts what comes back."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+        self.frames: list[tuple[FrameHeader, bytes]] = []
+        self.texts: list[dict[str, Any]] = []
+
+    async def send(self, kind: str, **fields: Any) -> None:
+        await self.connection.send(json.dumps({"type": kind, **fields}))
+
+    async def receive(self) -> dict[str, Any] | tuple[FrameHeader, bytes]:
+        message = await self.connection.recv()
+        if isinstance(message, str):
+            self.texts.append(json.loads(message))
+            return self.texts[-1]
+        self.frames.append(unpack_frame(message))
+        return self.frames[-1]
+
+    async def until(self, kind: str) -> dict[str, Any]:
+        """Receive up to the first text message of this type."""
+        while True:
+            message = await self.receive()
+            if isinstance(message, dict) and message["type"] == kind:
+                return message
+
+    async def closing(self) -> tuple[int, str]:
+        """Receive until the end; return close code and reason."""
+        with contextlib.suppress(websockets.ConnectionClosed):
+            while True:
+                await self.receive()
+        assert self.connection.close_code is not None
+        return self.connection.close_code, self.connection.close_reason or ""
+
+    def codes(self) -> np.ndarray[Any, Any]:
+        """Return the codes received so far, [levels, frames]."""
+        return np.array([np.frombuffer(payload, "<u2") for _, payload in self.frames], np.int32).T
+
+    def pcm(self, dtype: str) -> np.ndarray[Any, Any]:
+        return np.frombuffer(b"".join(payload for _, payload in self.frames), dtype)
+
+
+@contextlib.asynccontextmanager
+async def open_stream(service: RunningService, query: str = "", **options: Any) -> Any:
+    async with connect(service.stream_url(query), **options) as connection:
+        yield StreamClient(connection)
+
+
+@contextlib.contextmanager
+def run_service(folder: Path, model_path: Path, *options: str) -> Iterator[RunningService]:
+    log_path = folder / f"service-{time.monotonic_ns()}.log"
+    command = [sys.executable, "-m", "server", "--port", "0", "--model", str(model_path), *options]
+    with log_path.open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, env=os.environ.copy())
+    try:
+        yield RunningService(process, _url(process, log_path), log_path)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.wait(timeout=START_TIMEOUT_S)
+
+
+def _url(process: subprocess.Popen[bytes], log_path: Path) -> str:
+    deadline_s = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline_s and process.poll() is None:
+        if found := re.search(r"serves on (http://\S+)", log_path.read_text()):
+            return found[1]
+        time.sleep(0.02)
+    raise AssertionError(f"the service did not start:\n{log_path.read_text()}")
+
+
+@pytest.fixture(scope="session")
+def service(tiny_model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """One service for all tests that leave it as it was."""
+    with run_service(tmp_path_factory.mktemp("service"), tiny_model_path) as running:
+        yield running
+        assert running.stop() == 0
+        assert "Traceback" not in running.log
+
+
+@pytest.fixture
+def start_service(tiny_model_path: Path, tmp_path: Path) -> Iterator[Callable[..., RunningService]]:
+    """Start services with options of their own; they end with the test."""
+    with contextlib.ExitStack() as stack:
+        yield lambda *options: stack.enter_context(run_service(tmp_path, tiny_model_path, *options))
+
+
+@pytest.fixture
+def stream() -> Callable[..., Any]:
+    """``async with stream(service, query) as client``."""
+    return open_stream
+
+
+@pytest.fixture(scope="session")
+def speech() -> np.ndarray[Any, Any]:
+    """Three seconds and a bit of a sound with some life in it, int16; the last frame is not whole."""
+    time_s = np.arange(24_000 * 3 + 777) / 24_000
+    noise = np.random.default_rng(7).normal(0, 0.05, len(time_s))
+    voice = np.sin(2 * np.pi * (180 + 60 * np.sin(3 * time_s)) * time_s) * (0.5 + 0.4 * np.sin(7 * time_s))
+    return (np.clip(0.6 * voice + noise, -1, 1) * 32_000).astype("<i2")

@@ -1,0 +1,124 @@
+"""The executor with the real engine: batches are invisible, errors reach their own waiter only."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from codec_core.errors import CodeRangeError, InputShapeError, NonFiniteInputError, SessionClosedError
+from server.codec_executor import CodecExecutor
+
+FRAMES = 6
+
+
+@pytest.fixture
+def executor(tiny_model):
+    made = CodecExecutor(tiny_model)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def frames(rng):
+    """Return frames of eight streams, [stream, frame, samples]."""
+    return rng.uniform(-0.5, 0.5, (8, FRAMES, 1920)).astype(np.float32)
+
+
+async def encoded(executor, session, pcm):
+    return np.array([await executor.encode(session, frame) for frame in pcm])
+
+
+async def test_eight_streams_go_together_and_get_their_own(executor, tiny_model, frames):
+    sessions = [tiny_model.encoder(8) for _ in frames]
+    results = await asyncio.gather(*(encoded(executor, *pair) for pair in zip(sessions, frames, strict=True)))
+    for pcm, codes in zip(frames, results, strict=True):
+        alone = tiny_model.encoder(8)
+        assert np.array_equal(codes, [alone.encode(frame) for frame in pcm])
+    assert executor.stats.largest_batch == 8
+    assert executor.stats.frames == 8 * FRAMES
+    assert executor.stats.batches < 2 * FRAMES + 2
+    assert executor.waiting_frames == 0
+
+
+async def test_directions_and_levels_go_apart(executor, tiny_model, frames):
+    levels = (1, 8, 8, 32)
+    encoders = [tiny_model.encoder(count) for count in levels]
+    decoders = [tiny_model.decoder(count) for count in levels]
+    steps = [executor.encode(encoder, frames[0, 0]) for encoder in encoders]
+    steps += [executor.decode(decoder, np.zeros(count, np.int32)) for decoder, count in zip(decoders, levels, strict=True)]
+    results = await asyncio.gather(*steps)
+    assert [len(result) for result in results] == [1, 8, 8, 32, 1920, 1920, 1920, 1920]
+    assert executor.stats.largest_batch == 2
+    assert executor.stats.batches == 6
+
+
+async def test_frames_of_one_session_keep_their_order(executor, tiny_model, frames):
+    session, alone = tiny_model.encoder(8), tiny_model.encoder(8)
+    results = await asyncio.gather(*(executor.encode(session, frame) for frame in frames[0]))
+    assert np.array_equal(results, [alone.encode(frame) for frame in frames[0]])
+
+
+async def test_only_the_guilty_hears_of_it(executor, tiny_model, frames):
+    sessions = [tiny_model.encoder(8) for _ in range(4)]
+    bad = frames[0, 0].copy()
+    bad[77] = np.nan
+    rows = [frames[1, 0], bad, frames[2, 0], np.zeros(100, np.float32)]
+    steps = (executor.encode(session, row) for session, row in zip(sessions, rows, strict=True))
+    results = await asyncio.gather(*steps, return_exceptions=True)
+    assert isinstance(results[1], NonFiniteInputError)
+    assert isinstance(results[3], InputShapeError)
+    for index in (0, 2):
+        assert np.array_equal(results[index], tiny_model.encoder(8).encode(rows[index]))
+    assert executor.stats.refused_frames == 2
+    # What was refused never happened, and the session goes on.
+    assert np.array_equal(await executor.encode(sessions[1], frames[0, 1]), tiny_model.encoder(8).encode(frames[0, 1]))
+
+
+async def test_a_code_out_of_range_reaches_its_waiter(executor, tiny_model):
+    with pytest.raises(CodeRangeError):
+        await executor.decode(tiny_model.decoder(2), np.array([0, 32], np.int32))
+
+
+async def test_a_cancelled_frame_that_waits_is_dropped(executor, tiny_model, frames):
+    session = tiny_model.encoder(8)
+    first = asyncio.ensure_future(executor.encode(session, frames[0, 0]))
+    second = asyncio.ensure_future(executor.encode(session, frames[0, 1]))
+    await asyncio.sleep(0)
+    second.cancel()
+    await first
+    third = await executor.encode(session, frames[0, 2])
+    alone = tiny_model.encoder(8)
+    alone.encode(frames[0, 0])
+    assert np.array_equal(third, alone.encode(frames[0, 2]))
+    assert executor.stats.frames == 2
+
+
+async def test_a_retired_session_is_closed_once_its_step_has_ended(executor, tiny_model, frames):
+    session = tiny_model.encoder(8)
+    step = asyncio.ensure_future(executor.encode(session, frames[0, 0]))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    executor.retire(session)
+    assert len(await step) == 8
+    with pytest.raises(SessionClosedError):
+        session.encode(frames[0, 0])
+    idle = tiny_model.encoder(8)
+    executor.retire(idle)
+    with pytest.raises(SessionClosedError):
+        await executor.encode(idle, frames[0, 0])
+
+
+@pytest.mark.parametrize(("workers", "max_batch"), [(2, 3), (3, 1), (1, 2)])
+async def test_workers_and_batch_caps_never_show(tiny_model, frames, workers, max_batch):
+    executor = CodecExecutor(tiny_model, workers=workers, max_batch=max_batch)
+    try:
+        sessions = [tiny_model.encoder(8) for _ in frames]
+        results = await asyncio.gather(*(encoded(executor, *pair) for pair in zip(sessions, frames, strict=True)))
+    finally:
+        executor.close()
+    for pcm, codes in zip(frames, results, strict=True):
+        alone = tiny_model.encoder(8)
+        assert np.array_equal(codes, [alone.encode(frame) for frame in pcm])
+    assert executor.stats.largest_batch <= max_batch

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from codec_core.errors import SettingError
+from server.errors import NotOfferedError
+from server.wire_settings import DECODE_CLIP_SETTINGS, Offer, StreamSettings, parse_settings, quoted, unique_fields
+
+OFFER = Offer(default_levels=8, max_levels=32, codebook_entries=2048, frame_samples=1920, sample_rate_hz=24000, numerics="ggml")
+
+
+def test_what_is_absent_takes_its_default():
+    expected = StreamSettings("encode", 8, "s16le", 24000, 1, "binary", "ggml")
+    assert parse_settings({}, OFFER, from_text=True) == parse_settings({}, OFFER, from_text=False) == expected
+
+
+def test_query_and_hello_mean_the_same():
+    fields = {
+        "mode": "echo",
+        "levels": 32,
+        "format": "mulaw",
+        "sample_rate": 8000,
+        "channels": 2,
+        "codes": "json",
+        "numerics": "ggml",
+    }
+    text = {name: str(value) for name, value in fields.items()}
+    assert parse_settings(fields, OFFER, from_text=False) == parse_settings(text, OFFER, from_text=True)
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("levels", 1, 32), ("sample_rate", 8000, 96000), ("channels", 1, 2)])
+def test_numbers_are_legal_up_to_their_bounds(name, low, high):
+    for value in (low, high):
+        assert getattr(parse_settings({name: value}, OFFER, from_text=False), name) == value
+    for value in (low - 1, high + 1, str(low), float(low), True, None, [low]):
+        with pytest.raises(SettingError, match=name):
+            parse_settings({name: value}, OFFER, from_text=False)
+    for text in ("", "-1", "+1", " 1", "1 ", "1.0", "0x8", "٨", "9" * 400, str(high + 1)):
+        with pytest.raises(SettingError, match=name):
+            parse_settings({name: text}, OFFER, from_text=True)
+
+
+@pytest.mark.parametrize("name", ["mode", "format", "codes", "numerics"])
+def test_words_are_taken_from_their_list_only(name):
+    for value in ("", "ENCODE", "binary ", 1, None, ["encode"]):
+        with pytest.raises(SettingError, match=name):
+            parse_settings({name: value}, OFFER, from_text=False)
+
+
+def test_names_of_other_places_are_unknown():
+    with pytest.raises(SettingError, match="sample_rate"):
+        parse_settings({"sample_rate": "24000"}, OFFER, allowed=DECODE_CLIP_SETTINGS, from_text=True)
+
+
+@pytest.mark.parametrize("fields", [{"pace": "real"}, {"resume": "x"}, {"format": "opus"}])
+def test_what_the_protocol_knows_and_this_build_does_not_is_said(fields):
+    with pytest.raises(NotOfferedError):
+        parse_settings(fields, OFFER, from_text=True)
+
+
+def test_a_name_twice_is_refused():
+    assert unique_fields([("a", 1), ("b", 2)]) == {"a": 1, "b": 2}
+    with pytest.raises(SettingError, match="twice"):
+        unique_fields([("a", 1), ("a", 1)])
+
+
+def test_quotes_are_short_and_printable():
+    assert quoted("a\n\u2028") == r"'a\n\u2028'"
+    assert len(quoted("x" * 10_000)) < 80
