@@ -101,7 +101,8 @@ class CodecModel:
 
         Args:
             path_or_name: a path, or the name of an embedded model (``default``).
-            numerics: ``kyutai`` or ``ggml``; None takes what the file asks for.
+            numerics: ``kyutai``, ``ggml`` or ``ggml-causal`` (moshi.cpp with its attention mask corrected past 10 s); None takes
+                what the file asks for.
             threads: threads one step may use, the caller's included; None takes ``MIMI_THREADS``, else 1. No result depends
                 on it.
             ram_budget_bytes: None. Running a model in less memory than its weights need is not offered by this version.

@@ -5,7 +5,7 @@ Little-endian, version 1::
     8 bytes   "MIMISNAP"
     u32       version
     u8        direction: 0 encoder, 1 decoder
-    u8        numerics: 0 kyutai, 1 ggml
+    u8        numerics: 0 kyutai, 1 ggml, 2 ggml-causal
     u16       levels
     u32       pending samples of an unfinished frame (always 0 for a decoder)
     u64       bytes of engine state
@@ -38,7 +38,7 @@ _VERSION: Final = 1
 _HEADER: Final = struct.Struct("<8sIBBHIQ32s")
 _DIGEST_BYTES: Final = 32
 _DIRECTIONS: Final = ("encoder", "decoder")
-_NUMERICS: Final = ("kyutai", "ggml")
+_NUMERICS: Final = ("kyutai", "ggml", "ggml-causal")
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def _synthetic_gguf(folder: Path, preset: str) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """4 filters, dim 16, 2 layers of 2 heads, context 8, 32 codebooks of 8 entries: its ring wraps after four frames."""
+    """4 filters, dim 16, 2 layers of 2 heads, context 8, 32 codebooks of 32 entries: its ring wraps after four frames."""
     return _synthetic_gguf(tmp_path_factory.mktemp("tiny_model"), "tiny")
 
 

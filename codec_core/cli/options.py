@@ -12,7 +12,7 @@ ModelOption = Annotated[
 LevelsOption = Annotated[int | None, typer.Option("--levels", "-k", min=1, help="RVQ levels; without it, the model's own.")]
 NumericsOption = Annotated[
     str | None,
-    typer.Option("--numerics", envvar="MIMI_NUMERICS", help="kyutai or ggml; without it, what the model file asks for."),
+    typer.Option("--numerics", envvar="MIMI_NUMERICS", help="kyutai, ggml or ggml-causal; without it, what the model file asks for."),
 ]
 ThreadsOption = Annotated[
     int | None, typer.Option("--threads", min=1, envvar="MIMI_THREADS", help="Threads of one step; without it, 1.")

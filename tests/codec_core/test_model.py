@@ -64,7 +64,7 @@ def test_a_name_beside_a_file_of_that_name(tmp_path: Path, tiny_model_path: Path
 
 @pytest.mark.parametrize("numerics", ["torch", "KYUTAI", "kyutai "])
 def test_unknown_numerics_are_refused(tiny_model_path: Path, numerics: str):
-    with pytest.raises(SettingError, match="kyutai or ggml"):
+    with pytest.raises(SettingError, match="kyutai, ggml or ggml-causal"):
         CodecModel.open(tiny_model_path, numerics=numerics)
 
 

@@ -97,7 +97,7 @@ async def open_stream(service: RunningService, query: str = "", **options: Any) 
 @contextlib.contextmanager
 def run_service(folder: Path, model_path: Path, *options: str) -> Iterator[RunningService]:
     log_path = folder / f"service-{time.monotonic_ns()}.log"
-    command = [sys.executable, "-m", "server", "--port", "0", "--model", str(model_path), *options]
+    command = [sys.executable, "-P", "-m", "server", "--port", "0", "--model", str(model_path), *options]
     with log_path.open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, env=os.environ.copy())
     try:

@@ -13,7 +13,7 @@ import pytest
 
 
 def run_command(*options: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "server", *options]
+    command = [sys.executable, "-P", "-m", "server", *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **variables}, check=False)
 
 
