@@ -34,37 +34,76 @@ struct LayerNorm {
     }
 };
 
+// Head widths of whole vectors keep the query and the result in registers; other widths go the general way.
 template <class Vec>
 struct Attention {
     static void run(const AttentionTask& task) {
-        softmax(task, score(task));
-        if (task.head_dim <= 16)
-            mix<1>(task);
-        else if (task.head_dim <= 32)
-            mix<2>(task);
-        else
-            mix<4>(task);
-    }
-
-private:
-    // Returns the largest score.
-    static float score(const AttentionTask& task) {
-        float largest = 0.0f;
+        switch (task.head_dim) {
+            case 16: return run_whole<1>(task);
+            case 32: return run_whole<2>(task);
+            case 64: return run_whole<4>(task);
+            default: break;
+        }
         for (std::size_t i = 0; i < task.count; ++i) {
-            const float* key = task.keys + static_cast<std::size_t>(task.slots[i]) * task.slot_stride;
             Vec sum = Vec::broadcast(0.0f);
             for (std::size_t d = 0; d < task.head_dim; d += 16) {
                 const std::size_t left = task.head_dim - d;
-                sum = Vec::fma(Vec::load_partial(task.query + d, left), Vec::load_partial(key + d, left), sum);
+                sum = Vec::fma(Vec::load_partial(task.query + d, left), Vec::load_partial(key(task, i) + d, left), sum);
             }
-            const float value = Vec::sum_lanes(sum) * task.scale;
-            task.weights[i] = value;
-            largest = i == 0 || value > largest ? value : largest;
+            task.weights[i] = Vec::sum_lanes(sum);
         }
-        return largest;
+        softmax(task);
+        for (std::size_t d = 0; d < task.head_dim; d += 16) {
+            const std::size_t left = task.head_dim - d;
+            Vec sum = Vec::broadcast(0.0f);
+            for (std::size_t i = 0; i < task.count; ++i)
+                sum = Vec::fma(Vec::broadcast(task.weights[i]), Vec::load_partial(value(task, i) + d, left), sum);
+            sum.store_partial(task.out + d, left);
+        }
     }
 
-    static void softmax(const AttentionTask& task, float largest) {
+private:
+    static const float* key(const AttentionTask& task, std::size_t i) {
+        return task.keys + static_cast<std::size_t>(task.slots[i]) * task.slot_stride;
+    }
+    static const float* value(const AttentionTask& task, std::size_t i) {
+        return task.values + static_cast<std::size_t>(task.slots[i]) * task.slot_stride;
+    }
+
+    template <std::size_t Vectors>
+    static void run_whole(const AttentionTask& task) {
+        Vec query[Vectors];
+        for (std::size_t v = 0; v < Vectors; ++v) query[v] = Vec::load(task.query + 16 * v);
+        for (std::size_t i = 0; i < task.count; ++i) {
+            const float* row = key(task, i);
+            Vec sum = Vec::broadcast(0.0f);
+            for (std::size_t v = 0; v < Vectors; ++v) sum = Vec::fma(query[v], Vec::load(row + 16 * v), sum);
+            task.weights[i] = Vec::sum_lanes(sum);
+        }
+        softmax(task);
+        Vec sum[Vectors];
+        for (std::size_t v = 0; v < Vectors; ++v) sum[v] = Vec::broadcast(0.0f);
+        for (std::size_t i = 0; i < task.count; ++i) {
+            const float* row = value(task, i);
+            const Vec weight = Vec::broadcast(task.weights[i]);
+            for (std::size_t v = 0; v < Vectors; ++v) sum[v] = Vec::fma(weight, Vec::load(row + 16 * v), sum[v]);
+        }
+        for (std::size_t v = 0; v < Vectors; ++v) sum[v].store(task.out + 16 * v);
+    }
+
+    // Raw scores to weights that add up to one.
+    static void softmax(const AttentionTask& task) {
+        const Vec scale = Vec::broadcast(task.scale);
+        // Every lane starts from the first score, so lanes beyond the last hold nothing foreign.
+        const Vec first = Vec::broadcast(task.weights[0] * task.scale);
+        Vec most = first;
+        for (std::size_t i = 0; i < task.count; i += 16) {
+            const std::size_t left = task.count - i;
+            const Vec scaled = Vec::load_partial(task.weights + i, left) * scale;
+            scaled.store_partial(task.weights + i, left);
+            most = Vec::max(left < 16 ? Vec::keep_first(scaled, first, left) : scaled, most);
+        }
+        const float largest = Vec::max_lanes(most);
         Vec total = Vec::broadcast(0.0f);
         for (std::size_t i = 0; i < task.count; i += 16) {
             const std::size_t left = task.count - i;
@@ -76,26 +115,6 @@ private:
         for (std::size_t i = 0; i < task.count; i += 16) {
             const std::size_t left = task.count - i;
             (Vec::load_partial(task.weights + i, left) / sum).store_partial(task.weights + i, left);
-        }
-    }
-
-    template <std::size_t Vectors>
-    static void mix(const AttentionTask& task) {
-        for (std::size_t begin = 0; begin < task.head_dim; begin += Vectors * 16) {
-            Vec sum[Vectors];
-            for (std::size_t v = 0; v < Vectors; ++v) sum[v] = Vec::broadcast(0.0f);
-            for (std::size_t i = 0; i < task.count; ++i) {
-                const float* value = task.values + static_cast<std::size_t>(task.slots[i]) * task.slot_stride;
-                const Vec weight = Vec::broadcast(task.weights[i]);
-                for (std::size_t v = 0; v < Vectors; ++v) {
-                    const std::size_t d = begin + v * 16;
-                    if (d < task.head_dim) sum[v] = Vec::fma(weight, Vec::load_partial(value + d, task.head_dim - d), sum[v]);
-                }
-            }
-            for (std::size_t v = 0; v < Vectors; ++v) {
-                const std::size_t d = begin + v * 16;
-                if (d < task.head_dim) sum[v].store_partial(task.out + d, task.head_dim - d);
-            }
         }
     }
 };

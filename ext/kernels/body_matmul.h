@@ -17,6 +17,9 @@ static inline void add_segment(const MatmulTask& task, std::size_t block, float*
     sum.store_partial(row + output, count);
 }
 
+// How far ahead of their use weights are fetched.
+constexpr std::size_t prefetch_floats = 256;
+
 template <class Vec>
 struct ChainMatmul {
     static void run(const MatmulTask& task) {
@@ -33,39 +36,45 @@ struct ChainMatmul {
     }
 
 private:
+    // A segment's weights stay in the first cache while all columns pass over them, so each is fetched from memory once.
     template <std::size_t Blocks, std::size_t Columns>
     static void all_columns(const MatmulTask& task, std::size_t block) {
-        std::size_t column = 0;
-        for (; column + Columns <= task.count; column += Columns) tile<Blocks, Columns>(task, block, column);
-        if constexpr (Columns > 2) {
-            for (; column + 2 <= task.count; column += 2) tile<Blocks, 2>(task, block, column);
+        for (std::size_t begin = 0; begin < task.reduction; begin += task.segment) {
+            std::size_t column = 0;
+            for (; column + Columns <= task.count; column += Columns) tile<Blocks, Columns>(task, block, column, begin);
+            if constexpr (Columns > 2) {
+                for (; column + 2 <= task.count; column += 2) tile<Blocks, 2>(task, block, column, begin);
+            }
+            for (; column < task.count; ++column) tile<Blocks, 1>(task, block, column, begin);
         }
-        for (; column < task.count; ++column) tile<Blocks, 1>(task, block, column);
     }
 
     template <std::size_t Blocks, std::size_t Columns>
-    static void tile(const MatmulTask& task, std::size_t block, std::size_t column) {
+    static void tile(const MatmulTask& task, std::size_t block, std::size_t column, std::size_t begin) {
+        const std::size_t end = begin + task.segment < task.reduction ? begin + task.segment : task.reduction;
         const std::size_t block_floats = task.reduction * block_outputs;
         const float* weights = task.weights + block * block_floats;
         const float* x[Columns];
         for (std::size_t n = 0; n < Columns; ++n) x[n] = task.columns[column + n];
-        for (std::size_t begin = 0; begin < task.reduction; begin += task.segment) {
-            const std::size_t end = begin + task.segment < task.reduction ? begin + task.segment : task.reduction;
-            Vec sum[Blocks][Columns];
-            for (std::size_t b = 0; b < Blocks; ++b)
-                for (std::size_t n = 0; n < Columns; ++n) sum[b][n] = Vec::broadcast(0.0f);
-            for (std::size_t k = begin; k < end; ++k) {
-                Vec w[Blocks];
-                for (std::size_t b = 0; b < Blocks; ++b) w[b] = Vec::load(weights + b * block_floats + k * block_outputs);
-                for (std::size_t n = 0; n < Columns; ++n) {
-                    const Vec value = Vec::broadcast(x[n][k]);
-                    for (std::size_t b = 0; b < Blocks; ++b) sum[b][n] = Vec::fma(w[b], value, sum[b][n]);
-                }
+        Vec sum[Blocks][Columns];
+        for (std::size_t b = 0; b < Blocks; ++b)
+            for (std::size_t n = 0; n < Columns; ++n) sum[b][n] = Vec::broadcast(0.0f);
+        for (std::size_t k = begin; k < end; ++k) {
+            Vec w[Blocks];
+            for (std::size_t b = 0; b < Blocks; ++b) {
+                const float* row = weights + b * block_floats + k * block_outputs;
+                // Few columns: the sums wait for memory, and a fetch ahead of the hardware's own is worth its instruction.
+                if constexpr (Columns <= 2) __builtin_prefetch(row + prefetch_floats);
+                w[b] = Vec::load(row);
             }
-            for (std::size_t b = 0; b < Blocks; ++b)
-                for (std::size_t n = 0; n < Columns; ++n)
-                    add_segment(task, block + b, task.rows[column + n], sum[b][n], begin == 0, end == task.reduction);
+            for (std::size_t n = 0; n < Columns; ++n) {
+                const Vec value = Vec::broadcast(x[n][k]);
+                for (std::size_t b = 0; b < Blocks; ++b) sum[b][n] = Vec::fma(w[b], value, sum[b][n]);
+            }
         }
+        for (std::size_t b = 0; b < Blocks; ++b)
+            for (std::size_t n = 0; n < Columns; ++n)
+                add_segment(task, block + b, task.rows[column + n], sum[b][n], begin == 0, end == task.reduction);
     }
 };
 

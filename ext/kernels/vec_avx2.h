@@ -107,6 +107,10 @@ struct Avx2Vec {
         }
     };
 
+    static Avx2Vec keep_first(Avx2Vec a, Avx2Vec b, std::size_t count) {
+        return {_mm256_blendv_ps(b.low, a.low, _mm256_castsi256_ps(lane_mask(count, 0))),
+                _mm256_blendv_ps(b.high, a.high, _mm256_castsi256_ps(lane_mask(count, 8)))};
+    }
     static float sum_lanes(Avx2Vec a) {
         const __m256 eight = _mm256_add_ps(a.low, a.high);
         __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

@@ -80,6 +80,9 @@ struct Avx512Vec {
         }
     };
 
+    static Avx512Vec keep_first(Avx512Vec a, Avx512Vec b, std::size_t count) {
+        return {_mm512_mask_blend_ps(first_lanes(count), b.v, a.v)};
+    }
     static float sum_lanes(Avx512Vec a) {
         const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
         __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

@@ -103,6 +103,10 @@ struct ScalarVec {
         }
     };
 
+    // The first `count` lanes of a, the others of b.
+    static ScalarVec keep_first(ScalarVec a, ScalarVec b, std::size_t count) {
+        return make([&](int l) { return static_cast<std::size_t>(l) < count ? a.lane[l] : b.lane[l]; });
+    }
     // The tree of lanes16.
     static float sum_lanes(ScalarVec a) {
         for (int half = 8; half > 0; half /= 2)

@@ -92,8 +92,10 @@ void TransformerLayer::attend(const StepContext& context, const Activations& nor
     const Activations projected = context.take(normal.rows, 3 * geometry_.dim);
     in_projection_.step(context, normal, projected);
     remember(context, projected, positions);
+    // Both rows of a frame look through one head's ring while it is in cache.
     for (std::size_t lane = 0; lane < normal.lanes; ++lane)
-        for (std::size_t t = 0; t < normal.rows; ++t) look_back(context, projected, mixed, positions, lane, t);
+        for (std::size_t head = 0; head < geometry_.heads; ++head)
+            for (std::size_t t = 0; t < normal.rows; ++t) look_back(context, projected, mixed, positions, {lane, head, t});
 }
 
 void TransformerLayer::remember(const StepContext& context, const Activations& projected,
@@ -113,36 +115,33 @@ void TransformerLayer::remember(const StepContext& context, const Activations& p
                        positions.sine + angles, turned);
             if (context.kernels.round_attention_operand) context.kernels.round_attention_operand(row, 3 * geometry_.dim);
             const std::size_t slot = static_cast<std::size_t>((state.position_steps() + t) % slots);
-            std::copy_n(row + geometry_.dim, geometry_.dim, state.keys(layer_) + slot * geometry_.dim);
-            std::copy_n(row + 2 * geometry_.dim, geometry_.dim, state.values(layer_) + slot * geometry_.dim);
+            for (std::size_t head = 0; head < geometry_.heads; ++head) {
+                const float* key = row + geometry_.dim + head * geometry_.head_dim;
+                std::copy_n(key, geometry_.head_dim, state.keys(layer_, head) + slot * geometry_.head_dim);
+                std::copy_n(key + geometry_.dim, geometry_.head_dim, state.values(layer_, head) + slot * geometry_.head_dim);
+            }
         }
     }
 }
 
 void TransformerLayer::look_back(const StepContext& context, const Activations& projected, const Activations& mixed,
-                                 const StepPositions& positions, std::size_t lane, std::size_t t) const {
+                                 const StepPositions& positions, const QueryPlace& place) const {
     const ScratchArena::Mark mark(context.scratch);
-    StreamState& state = *context.lanes[lane];
-    const std::size_t row = lane * projected.rows + t;
-    AttentionTask task{
-        .query = projected.row(lane, static_cast<std::ptrdiff_t>(t)),
-        .keys = state.keys(layer_),
-        .values = state.values(layer_),
-        .slot_stride = geometry_.dim,
+    StreamState& state = *context.lanes[place.lane];
+    const std::size_t row = place.lane * projected.rows + place.t;
+    const std::size_t offset = place.head * geometry_.head_dim;
+    context.kernels.attention({
+        .query = projected.row(place.lane, static_cast<std::ptrdiff_t>(place.t)) + offset,
+        .keys = state.keys(layer_, place.head),
+        .values = state.values(layer_, place.head),
+        .slot_stride = geometry_.head_dim,
         .slots = positions.slots + row * geometry_.context_steps,
         .count = positions.counts[row],
         .head_dim = geometry_.head_dim,
         .scale = 1.0f / std::sqrt(static_cast<float>(geometry_.head_dim)),
         .weights = context.scratch.take(geometry_.context_steps),
-        .out = mixed.row(lane, static_cast<std::ptrdiff_t>(t)),
-    };
-    for (std::size_t head = 0; head < geometry_.heads; ++head) {
-        context.kernels.attention(task);
-        task.query += geometry_.head_dim;
-        task.keys += geometry_.head_dim;
-        task.values += geometry_.head_dim;
-        task.out += geometry_.head_dim;
-    }
+        .out = mixed.row(place.lane, static_cast<std::ptrdiff_t>(place.t)) + offset,
+    });
 }
 
 }  // namespace mimi

@@ -41,11 +41,15 @@ public:
     std::size_t size_bytes() const;
 
 private:
+    struct QueryPlace {
+        std::size_t lane, head, t;
+    };
+
     void attend(const StepContext& context, const Activations& normal, const Activations& mixed,
                 const StepPositions& positions) const;
     void remember(const StepContext& context, const Activations& projected, const StepPositions& positions) const;
     void look_back(const StepContext& context, const Activations& projected, const Activations& mixed,
-                   const StepPositions& positions, std::size_t lane, std::size_t t) const;
+                   const StepPositions& positions, const QueryPlace& place) const;
 
     TransformerGeometry geometry_;
     RotaryLayout rotary_layout_;

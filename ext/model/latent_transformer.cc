@@ -12,8 +12,11 @@ LatentTransformer::LatentTransformer(const NumericsPolicy& policy, const Transfo
       attention_view_(policy.attention_view),
       rotary_(policy.ggml_rotary ? RotaryAngles::glibc : RotaryAngles::correctly_rounded, geometry.head_dim / 2,
               geometry.max_period) {
-    layout.set_ring(
-        {geometry.layers, geometry.context_steps + steps_per_frame, geometry.dim, geometry.context_steps, steps_per_frame});
+    layout.set_ring({.layers = geometry.layers,
+                     .heads = geometry.heads,
+                     .head_dim = geometry.head_dim,
+                     .context_steps = geometry.context_steps,
+                     .steps_per_frame = steps_per_frame});
     layers_.reserve(geometry.layers);
     for (std::size_t layer = 0; layer < geometry.layers; ++layer) {
         const std::string name = tensor_names::transformer_layer(side, layer);

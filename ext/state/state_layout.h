@@ -12,15 +12,19 @@ struct HistorySlot {
     std::size_t floats;
 };
 
-// Keys and values of one transformer: every layer has `slots` rows of `dim` floats for each. A step writes `steps_per_frame`
-// rows and may see `context_steps` keys; with slots = context + steps_per_frame what a failed step wrote is never seen.
+// Keys and values of one transformer: every layer has keys and values, both have a ring for each head, and that has `slots`
+// rows of `head_dim` floats. A step writes `steps_per_frame` rows and may see `context_steps` keys; with slots = context +
+// steps_per_frame what a failed step wrote is never seen.
 struct RingLayout {
     std::size_t layers = 0;
-    std::size_t slots = 0;
-    std::size_t dim = 0;
+    std::size_t heads = 0;
+    std::size_t head_dim = 0;
     std::size_t context_steps = 0;
     std::size_t steps_per_frame = 0;
-    std::size_t floats() const { return layers * 2 * slots * dim; }
+    std::size_t slots() const { return context_steps + steps_per_frame; }
+    std::size_t rings() const { return layers * 2 * heads; }
+    std::size_t ring_floats() const { return slots() * head_dim; }
+    std::size_t floats() const { return rings() * ring_floats(); }
 };
 
 class StateLayout {

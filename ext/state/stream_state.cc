@@ -33,7 +33,7 @@ std::uint64_t StreamState::steps_in_reach(std::uint64_t position_frames) const {
 
 std::size_t StreamState::saved_bytes(std::uint64_t position_frames) const {
     const RingLayout& ring = layout_->ring();
-    const std::size_t ring_floats = ring.layers * 2 * static_cast<std::size_t>(steps_in_reach(position_frames)) * ring.dim;
+    const std::size_t ring_floats = ring.rings() * static_cast<std::size_t>(steps_in_reach(position_frames)) * ring.head_dim;
     return sizeof position_frames + (layout_->history_floats() + ring_floats) * sizeof(float);
 }
 
@@ -45,9 +45,10 @@ std::string StreamState::save() const {
     append(&position_frames_, sizeof position_frames_);
     append(present(), layout_->history_floats() * sizeof(float));
     const std::uint64_t end = position_steps();
-    for (std::size_t half = 0; half < ring.layers * 2; ++half)
+    for (std::size_t index = 0; index < ring.rings(); ++index)
         for (std::uint64_t step = end - steps_in_reach(position_frames_); step < end; ++step)
-            append(ring_.data() + half * ring_rows_floats() + step % ring.slots * ring.dim, ring.dim * sizeof(float));
+            append(ring_.data() + index * ring.ring_floats() + step % ring.slots() * ring.head_dim,
+                   ring.head_dim * sizeof(float));
     return bytes;
 }
 
@@ -75,10 +76,10 @@ void StreamState::load(const std::string& bytes) {
     std::copy_n(source, layout_->history_floats(), histories_.data());
     source += layout_->history_floats();
     const std::uint64_t end = position_steps();
-    for (std::size_t half = 0; half < ring.layers * 2; ++half) {
+    for (std::size_t index = 0; index < ring.rings(); ++index) {
         for (std::uint64_t step = end - steps_in_reach(position); step < end; ++step) {
-            std::copy_n(source, ring.dim, ring_.data() + half * ring_rows_floats() + step % ring.slots * ring.dim);
-            source += ring.dim;
+            std::copy_n(source, ring.head_dim, ring_.data() + index * ring.ring_floats() + step % ring.slots() * ring.head_dim);
+            source += ring.head_dim;
         }
     }
 }

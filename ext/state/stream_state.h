@@ -28,9 +28,9 @@ public:
     float* next_history(std::size_t index) { return future() + layout_->history(index).offset_floats; }
     std::size_t history_floats(std::size_t index) const { return layout_->history(index).floats; }
 
-    // Row of slot 0 of a layer; the slot of position p is p modulo slots.
-    float* keys(std::size_t layer) { return ring_.data() + layer * 2 * ring_rows_floats(); }
-    float* values(std::size_t layer) { return keys(layer) + ring_rows_floats(); }
+    // Row of slot 0 of a head; the slot of position p is p modulo slots.
+    float* keys(std::size_t layer, std::size_t head) { return ring(layer * 2 * layout_->ring().heads + head); }
+    float* values(std::size_t layer, std::size_t head) { return ring((layer * 2 + 1) * layout_->ring().heads + head); }
 
     void commit();
     void reset();
@@ -46,7 +46,7 @@ public:
     void load(const std::string& bytes);
 
 private:
-    std::size_t ring_rows_floats() const { return layout_->ring().slots * layout_->ring().dim; }
+    float* ring(std::size_t index) { return ring_.data() + index * layout_->ring().ring_floats(); }
     const float* present() const { return histories_.data() + (flipped_ ? layout_->history_floats() : 0); }
     float* future() { return histories_.data() + (flipped_ ? 0 : layout_->history_floats()); }
     std::size_t saved_bytes(std::uint64_t position_frames) const;

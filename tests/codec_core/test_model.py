@@ -32,6 +32,13 @@ def test_a_session_holds_what_info_says(tiny_model: CodecModel):
     assert tiny_model.decoder().state_bytes == tiny_model.info.decoder_state_bytes
 
 
+def test_a_session_of_the_full_size_model_takes_a_few_megabytes(full_model: CodecModel):
+    """8 layers of 252 keys and values of 512 floats in each direction, and the conv histories twice."""
+    ring_bytes = 8 * 2 * 252 * 512 * 4
+    assert ring_bytes < full_model.info.encoder_state_bytes < ring_bytes + 200_000
+    assert ring_bytes < full_model.info.decoder_state_bytes < ring_bytes + 200_000
+
+
 @pytest.mark.parametrize("name", ["no-such-model", "", "Default"])
 def test_an_unknown_name_lists_the_embedded_models(name: str):
     with pytest.raises(ModelAccessError, match="default"):
