@@ -13,6 +13,7 @@
 
 #include "bindings/bindings.h"
 #include "kernels/dispatch.h"
+#include "kernels/ggml_libm.h"
 #include "kernels/rotary.h"
 #include "layers/linear.h"
 #include "layers/residual_vq.h"
@@ -102,6 +103,26 @@ Result rotary(std::uint64_t position_steps, std::size_t pairs, double max_period
     return copy_out(values.data(), {2, pairs});
 }
 
+Result sines_and_cosines(const Vector& angles) {
+    std::vector<float> values(2 * angles.size());
+    for (std::size_t i = 0; i < angles.size(); ++i) ggml_sincosf(angles(i), values[i], values[angles.size() + i]);
+    return copy_out(values.data(), {2, angles.size()});
+}
+
+template <float (*Function)(float)>
+Result apply_to_each(const Vector& in) {
+    std::vector<float> out(in.size());
+    std::transform(in.data(), in.data() + in.size(), out.begin(), Function);
+    return copy_out(out.data(), {out.size()});
+}
+
+// The values as they are where the numerics round nothing.
+Result round_by(void (*kernel)(float*, std::size_t), const Vector& in) {
+    std::vector<float> values(in.data(), in.data() + in.size());
+    if (kernel) kernel(values.data(), values.size());
+    return copy_out(values.data(), {values.size()});
+}
+
 std::vector<std::string> usable_isas() {
     std::vector<std::string> names;
     for (const IsaKernels* kernels : usable_kernels()) names.emplace_back(kernels->kyutai.isa);
@@ -116,10 +137,23 @@ void bind_kernels(nb::module_& module) {
         .def_static("usable_isas", &usable_isas, "Names of the kernel tables this machine can run, best first.")
         .def_static("rotary", &rotary, nb::arg("position_steps"), nb::arg("pairs"), nb::arg("max_period"),
                     nb::arg("glibc") = false, "float32 [2, pairs]: cosines, sines")
+        .def_static("ggml_expf", &apply_to_each<ggml_expf>, nb::arg("values"), "for values in -104 .. 0; 0 below")
+        .def_static("ggml_expm1f", &apply_to_each<ggml_expm1f>, nb::arg("values"))
+        .def_static("ggml_tanhf", &apply_to_each<ggml_tanhf>, nb::arg("values"))
+        .def_static("ggml_sincosf", &sines_and_cosines, nb::arg("angles"),
+                    "0 <= angles < 2^22 -> float32 [2, N]: sines, cosines")
         .def(
             "elu", [](const Kernels& kernels, const Vector& in) { return apply(kernels.table.elu, in); }, nb::arg("values"))
         .def(
             "gelu", [](const Kernels& kernels, const Vector& in) { return apply(kernels.table.gelu, in); }, nb::arg("values"))
+        .def(
+            "round_conv_operand",
+            [](const Kernels& kernels, const Vector& in) { return round_by(kernels.table.round_conv_operand, in); },
+            nb::arg("values"), "to what an input of a conv can hold")
+        .def(
+            "round_attention_operand",
+            [](const Kernels& kernels, const Vector& in) { return round_by(kernels.table.round_attention_operand, in); },
+            nb::arg("values"), "to what a query, key or value can hold")
         .def("matmul", &matmul, nb::arg("weights"), nb::arg("columns"), nb::arg("conv_operands") = false,
              nb::arg("segment") = 0, "weights [M, K], columns [N, K] -> float32 [N, M]")
         .def("layer_norm", &layer_norm, nb::arg("values"), nb::arg("weight"), nb::arg("bias"))

@@ -1,4 +1,4 @@
-// inspect_model(): what a model file holds, after the same checks as loading it.
+// inspect_model(): what a model file holds, after the same checks as loading it; and the names raw files have for tensors.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -9,6 +9,7 @@
 #include "bindings/bindings.h"
 #include "model/contract.h"
 #include "model/geometry.h"
+#include "model/tensor_names.h"
 #include "weights/gguf_reader.h"
 #include "weights/tensor_values.h"
 
@@ -166,6 +167,9 @@ constexpr const char* inspect_model_doc =
 void bind_model_file(nb::module_& module) {
     module.def("inspect_model", &inspect_model, nb::arg("path"),
                nb::sig("def inspect_model(path: str) -> dict[str, typing.Any]"), inspect_model_doc);
+    module.def(
+        "mangled_name", [](const std::string& name) { return mangled_name(name); }, nb::arg("name"),
+        "Returns a tensor's name as raw files of moshi.cpp store it: shortened to 8 characters if it has 64 or more.");
 }
 
 }  // namespace mimi

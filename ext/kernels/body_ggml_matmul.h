@@ -9,8 +9,6 @@
 
 namespace mimi {
 
-constexpr std::size_t tree_elements = 32;
-
 // Tail in f32: DOT32 of the reference.
 struct FusedTail {
     template <class Vec>
@@ -36,61 +34,116 @@ struct WideTail {
 template <class Vec, class Tail>
 struct TreeMatmul {
     static void run(const MatmulTask& task) {
-        for (std::size_t block = task.first_block; block < task.last_block; ++block) {
-            std::size_t column = 0;
-            for (; column + Vec::tree_columns <= task.count; column += Vec::tree_columns)
-                tile<Vec::tree_columns>(task, block, column);
-            if constexpr (Vec::tree_columns > 2) {
-                for (; column + 2 <= task.count; column += 2) tile<2>(task, block, column);
-            }
-            for (; column < task.count; ++column) tile<1>(task, block, column);
-        }
+        if (task.segment < short_segment) return all_blocks<1, Vec::short_columns, 4>(task);
+        if (task.count <= Vec::narrow_columns) return all_blocks<1, Vec::narrow_columns, 4>(task);
+        all_blocks<Vec::wide_blocks, Vec::wide_columns, 1>(task);
     }
 
 private:
-    template <std::size_t Columns>
+    // Chains of so few elements that storing each costs more than computing it.
+    static constexpr std::size_t short_segment = 3 * tree_elements;
+
+    template <std::size_t Blocks, std::size_t Columns, std::size_t Chains>
+    static void all_blocks(const MatmulTask& task) {
+        std::size_t block = task.first_block;
+        for (; block + Blocks <= task.last_block; block += Blocks) all_columns<Blocks, Columns, Chains>(task, block);
+        for (; block < task.last_block; ++block) all_columns<1, Columns, Chains>(task, block);
+    }
+
+    template <std::size_t Blocks, std::size_t Columns, std::size_t Chains>
+    static void all_columns(const MatmulTask& task, std::size_t block) {
+        std::size_t column = 0;
+        for (; column + Columns <= task.count; column += Columns) tile<Blocks, Columns, Chains>(task, block, column);
+        if constexpr (Columns > 2) {
+            for (; column + 2 <= task.count; column += 2) tile<Blocks, 2, Chains>(task, block, column);
+        }
+        for (; column < task.count; ++column) tile<Blocks, 1, Chains>(task, block, column);
+    }
+
+    template <std::size_t Blocks, std::size_t Columns, std::size_t Chains>
     static void tile(const MatmulTask& task, std::size_t block, std::size_t column) {
-        const float* x[Columns];
-        for (std::size_t n = 0; n < Columns; ++n) x[n] = task.columns[column + n];
         for (std::size_t begin = 0; begin < task.reduction; begin += task.segment) {
             const std::size_t end = begin + task.segment < task.reduction ? begin + task.segment : task.reduction;
-            Vec sum[Columns];
+            Vec sum[Blocks][Columns];
             if (task.offsets)
-                segment<Columns>(task, block, x, begin, end, sum, [&task](std::size_t k) { return task.offsets[k]; });
+                segment<Chains>(task, block, column, begin, end, sum, [&task](std::size_t k) { return task.offsets[k]; });
             else
-                segment<Columns>(task, block, x, begin, end, sum, [](std::size_t k) { return k; });
-            for (std::size_t n = 0; n < Columns; ++n)
-                add_segment(task, block, task.rows[column + n], sum[n], begin == 0, end == task.reduction);
+                segment<Chains>(task, block, column, begin, end, sum, [](std::size_t k) { return k; });
+            for (std::size_t b = 0; b < Blocks; ++b)
+                for (std::size_t n = 0; n < Columns; ++n)
+                    add_segment(task, block + b, task.rows[column + n], sum[b][n], begin == 0, end == task.reduction);
         }
     }
 
-    template <std::size_t Columns, class Offset>
-    static void segment(const MatmulTask& task, std::size_t block, const float* const* x, std::size_t begin, std::size_t end,
-                        Vec* sum, Offset offset) {
-        const float* weights = task.weights + block * task.reduction * block_outputs;
-        const std::size_t whole = begin + (end - begin) / tree_elements * tree_elements;
-        Vec t[4][Columns];
+    // Few outputs in flight or short chains: the four chains of a lane place side by side (`Chains` = 4), each a stream of
+    // weights of its own. Otherwise one chain at a time over a large tile, and the partial sums wait in the first cache.
+    template <std::size_t Chains, std::size_t Blocks, std::size_t Columns, class Offset>
+    [[gnu::always_inline]] static void segment(const MatmulTask& task, std::size_t block, std::size_t column, std::size_t begin,
+                                               std::size_t end, Vec (&sum)[Blocks][Columns], Offset offset) {
+        const std::size_t block_floats = task.reduction * block_outputs;
+        const float* weights = task.weights + block * block_floats;
+        const float* x[Columns];
+        for (std::size_t n = 0; n < Columns; ++n) x[n] = task.columns[column + n];
+        const std::size_t length = (end - begin) / tree_elements;
+        Vec t[4][Blocks][Columns];
         for (std::size_t l = 0; l < 8; ++l) {
-            Vec a[4][Columns];
-            for (auto& chain : a)
-                for (Vec& partial : chain) partial = Vec::broadcast(0.0f);
-            for (std::size_t i = begin + l; i < whole; i += tree_elements) {
+            Vec a[4][Blocks][Columns];
+            const std::size_t first = begin + 4 * l * length;
+            if constexpr (Chains == 4) {
+                run_chains(weights, block_floats, x, first, length, a, offset);
+            } else {
                 for (std::size_t j = 0; j < 4; ++j) {
-                    const Vec w = Vec::load(weights + (i + 8 * j) * block_outputs);
-                    const std::size_t at = offset(i + 8 * j);
-                    for (std::size_t n = 0; n < Columns; ++n) a[j][n] = Vec::fma(w, Vec::broadcast(x[n][at]), a[j][n]);
+                    Vec chain[1][Blocks][Columns];
+                    run_chains(weights, block_floats, x, first + j * length, length, chain, offset);
+                    copy(chain[0], a[j]);
                 }
             }
-            for (std::size_t n = 0; n < Columns; ++n) {
-                const Vec s = (a[0][n] + a[2][n]) + (a[1][n] + a[3][n]);
-                t[l % 4][n] = l < 4 ? s : t[l % 4][n] + s;
+            for (std::size_t b = 0; b < Blocks; ++b) {
+                for (std::size_t n = 0; n < Columns; ++n) {
+                    const Vec s = (a[0][b][n] + a[2][b][n]) + (a[1][b][n] + a[3][b][n]);
+                    t[l % 4][b][n] = l < 4 ? s : t[l % 4][b][n] + s;
+                }
             }
         }
-        for (std::size_t n = 0; n < Columns; ++n) {
-            auto total = Tail::template Sum<Vec>::start((t[0][n] + t[1][n]) + (t[2][n] + t[3][n]));
-            for (std::size_t k = whole; k < end; ++k)
-                total.add(Vec::load(weights + k * block_outputs), Vec::broadcast(x[n][offset(k)]));
-            sum[n] = total.result();
+        for (std::size_t b = 0; b < Blocks; ++b) {
+            for (std::size_t n = 0; n < Columns; ++n) {
+                auto total = Tail::template Sum<Vec>::start((t[0][b][n] + t[1][b][n]) + (t[2][b][n] + t[3][b][n]));
+                for (std::size_t k = begin + length * tree_elements; k < end; ++k)
+                    total.add(Vec::load(weights + b * block_floats + k * block_outputs), Vec::broadcast(x[n][offset(k)]));
+                sum[b][n] = total.result();
+            }
+        }
+    }
+
+    template <std::size_t Blocks, std::size_t Columns>
+    [[gnu::always_inline]] static void copy(const Vec (&from)[Blocks][Columns], Vec (&to)[Blocks][Columns]) {
+        for (std::size_t b = 0; b < Blocks; ++b)
+            for (std::size_t n = 0; n < Columns; ++n) to[b][n] = from[b][n];
+    }
+
+    // Neighbouring chains, `length` elements each, of every output of the tile.
+    template <std::size_t Chains, std::size_t Blocks, std::size_t Columns, class Offset>
+    [[gnu::always_inline]] static void run_chains(const float* weights, std::size_t block_floats,
+                                                  const float* const (&x)[Columns], std::size_t first, std::size_t length,
+                                                  Vec (&chain)[Chains][Blocks][Columns], Offset offset) {
+        for (auto& blocks : chain)
+            for (auto& columns : blocks)
+                for (Vec& partial : columns) partial = Vec::broadcast(0.0f);
+        for (std::size_t i = 0; i < length; ++i) {
+            for (std::size_t c = 0; c < Chains; ++c) {
+                const std::size_t k = first + c * length + i;
+                const std::size_t at = offset(k);
+                Vec w[Blocks];
+                for (std::size_t b = 0; b < Blocks; ++b) {
+                    const float* row = weights + b * block_floats + k * block_outputs;
+                    if constexpr (Columns <= 2) __builtin_prefetch(row + prefetch_floats);
+                    w[b] = Vec::load(row);
+                }
+                for (std::size_t n = 0; n < Columns; ++n) {
+                    const Vec value = Vec::broadcast(x[n][at]);
+                    for (std::size_t b = 0; b < Blocks; ++b) chain[c][b][n] = Vec::fma(w[b], value, chain[c][b][n]);
+                }
+            }
         }
     }
 };

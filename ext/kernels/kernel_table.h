@@ -23,15 +23,27 @@ constexpr std::size_t count_blocks(std::size_t outputs) {
     return (outputs + block_outputs - 1) / block_outputs;
 }
 
+// Elements of one block of tree32 and half32.
+constexpr std::size_t tree_elements = 32;
+
+// Weights of tree sums lie in the order of their chains: of a segment of `whole` elements (a multiple of 32), the element that
+// lies at `position` is number tree_element(position, whole). Elements of the tail stay where they are.
+constexpr std::size_t tree_element(std::size_t position, std::size_t whole) {
+    const std::size_t chain_length = whole / tree_elements;
+    const std::size_t chain = position / chain_length;
+    return tree_elements * (position % chain_length) + 8 * (chain % 4) + chain / 4;
+}
+
 // A range of output blocks of one matrix product.
 //   y[n][m] = ((sum of segment 0 + sum of segment 1) + ...) + bias[m],  each over k of weights[m][k] * x[n][k]
 struct MatmulTask {
-    const float* weights;          // [block][k][block_outputs], zero beyond `outputs`
+    const float* weights;          // [block][k][block_outputs], zero beyond `outputs`; k in tree order under tree sums
     const float* bias;             // [outputs] or nullptr: no addition at all
     std::size_t outputs;           // M
     std::size_t reduction;         // K
     std::size_t segment;           // elements summed on their own, the last segment may be shorter; >= 1
-    const std::uint32_t* offsets;  // [K]: x[n][k] is columns[n][offsets[k]]; nullptr: columns[n][k]
+    const std::uint32_t* offsets;  // [K]: what goes with weight k is columns[n][offsets[k]]; nullptr: columns[n][k].
+                                   // Chain sums take nullptr only
     std::size_t first_block;       // blocks first_block .. last_block - 1 of the M / 16 are computed
     std::size_t last_block;
     const float* const* columns;  // [n] -> x[n]; columns may overlap one another

@@ -9,7 +9,7 @@
 namespace mimi {
 
 struct Avx2Vec {
-    static constexpr std::size_t wide_blocks = 1, wide_columns = 6, narrow_blocks = 2, narrow_columns = 2, tree_columns = 1;
+    static constexpr std::size_t wide_blocks = 1, wide_columns = 6, narrow_blocks = 2, narrow_columns = 2, short_columns = 2;
 
     __m256 low, high;
 

@@ -9,7 +9,7 @@
 namespace mimi {
 
 struct Avx512Vec {
-    static constexpr std::size_t wide_blocks = 2, wide_columns = 8, narrow_blocks = 4, narrow_columns = 2, tree_columns = 6;
+    static constexpr std::size_t wide_blocks = 2, wide_columns = 8, narrow_blocks = 4, narrow_columns = 2, short_columns = 4;
 
     __m512 v;
 

@@ -11,7 +11,7 @@ namespace mimi {
 
 struct ScalarVec {
     // Register tile of the matrix product: blocks of 16 outputs by columns.
-    static constexpr std::size_t wide_blocks = 1, wide_columns = 4, narrow_blocks = 1, narrow_columns = 1, tree_columns = 2;
+    static constexpr std::size_t wide_blocks = 1, wide_columns = 4, narrow_blocks = 1, narrow_columns = 1, short_columns = 2;
 
     float lane[16];
 

@@ -9,18 +9,55 @@ namespace {
 // Multiply-adds below which waking a thread costs more than it saves.
 constexpr std::size_t piece_multiply_adds = std::size_t{1} << 18;
 
+// Outputs above which copying the columns into the weights' order costs less than fetching them from all over.
+constexpr std::size_t gather_outputs = 512;
+
 }  // namespace
+
+void PackedMatrix::arrange(const NumericsPolicy& policy) {
+    if (policy.sum_order == SumOrder::chains) {
+        form_.segment = chain_elements;
+        return;
+    }
+    if (form_.segment == 0) form_.segment = inputs_;
+    std::vector<std::uint32_t> offsets(inputs_);
+    order_.resize(inputs_);
+    for (std::size_t begin = 0; begin < inputs_; begin += form_.segment) {
+        const std::size_t count = std::min(form_.segment, inputs_ - begin);
+        const std::size_t whole = count / tree_elements * tree_elements;
+        for (std::size_t position = 0; position < count; ++position) {
+            const std::size_t input = begin + (position < whole ? tree_element(position, whole) : position);
+            order_[begin + position] = static_cast<std::uint32_t>(input);
+            offsets[begin + position] = form_.offsets.empty() ? static_cast<std::uint32_t>(input) : form_.offsets[input];
+        }
+    }
+    form_.offsets = std::move(offsets);
+}
+
+const float** PackedMatrix::gather(const StepContext& context, const float* const* columns, std::size_t count) const {
+    const float** copies = context.scratch.take_array<const float*>(count);
+    for (std::size_t n = 0; n < count; ++n) {
+        // A cache line more, or columns of a power of two would all fall into the same sets of the cache.
+        float* copy = context.scratch.take(inputs_ + 16);
+        for (std::size_t k = 0; k < inputs_; ++k) copy[k] = columns[n][form_.offsets[k]];
+        copies[n] = copy;
+    }
+    return copies;
+}
 
 void PackedMatrix::multiply(const StepContext& context, const float* bias, const float* const* columns, float* const* rows,
                             std::size_t count) const {
     const std::size_t blocks = count_blocks(outputs_);
+    const ScratchArena::Mark mark(context.scratch);
+    const bool gathered = !form_.offsets.empty() && outputs_ >= gather_outputs;
+    if (gathered) columns = gather(context, columns, count);
     const MatmulTask whole{
         .weights = values_.data(),
         .bias = bias,
         .outputs = outputs_,
         .reduction = inputs_,
         .segment = form_.segment,
-        .offsets = form_.offsets.empty() ? nullptr : form_.offsets.data(),
+        .offsets = gathered || form_.offsets.empty() ? nullptr : form_.offsets.data(),
         .first_block = 0,
         .last_block = blocks,
         .columns = columns,

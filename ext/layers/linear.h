@@ -31,13 +31,12 @@ public:
     template <class Weight>
     PackedMatrix(const NumericsPolicy& policy, std::size_t outputs, std::size_t inputs, MatrixForm form, const Weight& weight)
         : outputs_(outputs), inputs_(inputs), form_(std::move(form)), values_(count_blocks(outputs) * inputs * block_outputs) {
-        if (policy.chain_elements != 0) form_.segment = policy.chain_elements;
-        if (form_.segment == 0) form_.segment = inputs;
+        arrange(policy);
         const bool half = form_.conv_operands && policy.half_conv_weights;
         for (std::size_t o = 0; o < outputs; ++o) {
-            for (std::size_t i = 0; i < inputs; ++i) {
-                const float value = weight(o, i);
-                values_.data()[(o / block_outputs * inputs + i) * block_outputs + o % block_outputs] =
+            for (std::size_t position = 0; position < inputs; ++position) {
+                const float value = weight(o, input_at(position));
+                values_.data()[(o / block_outputs * inputs + position) * block_outputs + o % block_outputs] =
                     half ? half_to_float(float_to_half(value)) : value;
             }
         }
@@ -55,9 +54,17 @@ public:
     void round_operand(const StepContext& context, const Activations& in) const;
 
 private:
+    // Fixes the segment and, under tree sums, where each input's weight goes.
+    void arrange(const NumericsPolicy& policy);
+    // The input whose weights lie at `position`.
+    std::size_t input_at(std::size_t position) const { return order_.empty() ? position : order_[position]; }
+    // Copies columns so that they lie as the weights do; returns the copies.
+    const float** gather(const StepContext& context, const float* const* columns, std::size_t count) const;
+
     std::size_t outputs_;
     std::size_t inputs_;
     MatrixForm form_;
+    std::vector<std::uint32_t> order_;  // [inputs], empty: as they come
     AlignedBuffer values_;
 };
 

@@ -28,6 +28,14 @@ enum class AttentionView {
     ring_slots_causal,  // the same with the mask as it was meant: no later position, nothing else hidden
 };
 
+// How matrix products sum; see kernels/kernel_table.h.
+enum class SumOrder {
+    chains,  // chains of chain_elements, added in order
+    tree,    // tree32 and half32 over all inputs, or over one tap of a transposed conv
+};
+
+constexpr unsigned chain_elements = 256;
+
 struct NumericsPolicy {
     StartPadding downsample_start = StartPadding::replicate;
     ConvOrder conv_order = ConvOrder::step_major;
@@ -35,8 +43,7 @@ struct NumericsPolicy {
     RotaryLayout rotary_layout = RotaryLayout::interleaved;
     bool ggml_rotary = false;  // angles by glibc's sequences instead of correctly rounded ones
     AttentionView attention_view = AttentionView::causal_window;
-    // Elements of a chain under chain sums; 0: a sum is one segment, of one tap in a transposed conv.
-    unsigned chain_elements = 256;
+    SumOrder sum_order = SumOrder::chains;
 };
 
 }  // namespace mimi

@@ -31,7 +31,7 @@ NumericsPolicy numerics_policy(Numerics numerics) {
         .rotary_layout = RotaryLayout::half_split,
         .ggml_rotary = true,
         .attention_view = numerics == Numerics::ggml ? AttentionView::ring_slots : AttentionView::ring_slots_causal,
-        .chain_elements = 0,
+        .sum_order = SumOrder::tree,
     };
 }
 
