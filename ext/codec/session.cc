@@ -2,37 +2,36 @@
 
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 
 namespace mimi {
 
-class Session::Entry {
+// Exclusive use of one session for the length of a call.
+class SessionEntry {
 public:
-    explicit Entry(Session& session) : session_(&session) {
-        if (session.entered_.exchange(true, std::memory_order_acquire)) {
-            session_ = nullptr;
-            throw Error(ErrorCode::session_busy, "session", "a call still running on it",
-                        "one call at a time, and each session once in a batch");
-        }
-        if (session.closed_) {
-            leave();
-            throw Error(ErrorCode::session_closed, "session", "closed", "an open session");
-        }
-    }
-    ~Entry() { leave(); }
-    Entry(Entry&& other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
-    Entry& operator=(Entry&&) = delete;
+    explicit SessionEntry(Session& session) : session_(session) { session_.enter(); }
+    ~SessionEntry() { session_.leave(); }
+    SessionEntry(const SessionEntry&) = delete;
+    SessionEntry& operator=(const SessionEntry&) = delete;
 
 private:
-    void leave() {
-        if (session_) session_->entered_.store(false, std::memory_order_release);
-        session_ = nullptr;
-    }
-
-    Session* session_;
+    Session& session_;
 };
+
+void Session::enter() {
+    if (entered_.exchange(true, std::memory_order_acquire))
+        throw Error(ErrorCode::session_busy, "session", "a call still running on it",
+                    "one call at a time, and each session once in a batch");
+    if (closed_) {
+        leave();
+        throw Error(ErrorCode::session_closed, "session", "closed", "an open session");
+    }
+}
+
+void Session::leave() {
+    entered_.store(false, std::memory_order_release);
+}
 
 Session::Session(std::shared_ptr<const CodecModel> model, std::shared_ptr<const StateLayout> layout, std::size_t levels)
     : model_(std::move(model)), levels_(levels), state_(std::move(layout)) {
@@ -42,11 +41,11 @@ Session::Session(std::shared_ptr<const CodecModel> model, std::shared_ptr<const 
 }
 
 void Session::require_open() {
-    const Entry entry(*this);
+    const SessionEntry entry(*this);
 }
 
 void Session::reset() {
-    const Entry entry(*this);
+    const SessionEntry entry(*this);
     state_.reset();
 }
 
@@ -58,12 +57,12 @@ void Session::close() {
 }
 
 std::string Session::save_state() {
-    const Entry entry(*this);
+    const SessionEntry entry(*this);
     return state_.save();
 }
 
 void Session::load_state(const std::string& bytes) {
-    const Entry entry(*this);
+    const SessionEntry entry(*this);
     state_.load(bytes);
 }
 
@@ -73,40 +72,55 @@ EncoderSession::EncoderSession(std::shared_ptr<const CodecModel> model, std::siz
 DecoderSession::DecoderSession(std::shared_ptr<const CodecModel> model, std::size_t levels)
     : Session(model, model->decoder().state_layout(), levels) {}
 
-// The sessions of one batched step, entered together and committed together.
+// The sessions of one batched step, entered together, committed together and left together.
 class SessionBatch {
 public:
+    // Takes room for one pointer a session from `scratch`.
     template <class Derived>
-    explicit SessionBatch(std::span<Derived* const> sessions) {
-        if (sessions.empty()) throw Error(ErrorCode::input_shape, "batch", "no session", "at least one");
-        entries_.reserve(sessions.size());
-        states_.reserve(sessions.size());
-        for (Derived* session : sessions) add(*session, *sessions.front());
+    SessionBatch(std::span<Derived* const> sessions, ScratchArena& scratch)
+        : sessions_(scratch.take_array<Session*>(sessions.size())), states_(scratch.take_array<StreamState*>(sessions.size())) {
+        try {
+            for (Derived* session : sessions) enter(*session, *sessions.front());
+        } catch (...) {
+            leave();
+            throw;
+        }
     }
+    ~SessionBatch() { leave(); }
+    SessionBatch(const SessionBatch&) = delete;
+    SessionBatch& operator=(const SessionBatch&) = delete;
 
-    std::span<StreamState* const> states() const { return states_; }
+    std::span<StreamState* const> states() const { return {states_, count_}; }
     void commit() {
-        for (StreamState* state : states_) state->commit();
+        for (std::size_t i = 0; i < count_; ++i) states_[i]->commit();
     }
 
 private:
-    void add(Session& session, const Session& first) {
+    void enter(Session& session, const Session& first) {
         if (session.model_ != first.model_)
-            throw Error(ErrorCode::setting, "model of session " + std::to_string(states_.size()), "another one",
+            throw Error(ErrorCode::setting, "model of session " + std::to_string(count_), "another one",
                         "the model of session 0");
         if (session.levels_ != first.levels_)
-            throw Error(ErrorCode::setting, "levels of session " + std::to_string(states_.size()),
-                        std::to_string(session.levels_), std::to_string(first.levels_) + " as in session 0");
-        entries_.emplace_back(session);
+            throw Error(ErrorCode::setting, "levels of session " + std::to_string(count_), std::to_string(session.levels_),
+                        std::to_string(first.levels_) + " as in session 0");
+        session.enter();
+        sessions_[count_] = &session;
+        states_[count_] = &session.state_;
+        ++count_;
         const std::uint64_t most_frames = max_position_steps / session.model_->geometry().steps_per_frame();
         if (session.state_.position_frames() >= most_frames)
             throw Error(ErrorCode::setting, "stream position", std::to_string(session.state_.position_frames()) + " frames",
                         "less than " + std::to_string(most_frames) + "; reset the session to go on");
-        states_.push_back(&session.state_);
     }
 
-    std::vector<Session::Entry> entries_;
-    std::vector<StreamState*> states_;
+    void leave() {
+        for (std::size_t i = 0; i < count_; ++i) sessions_[i]->leave();
+        count_ = 0;
+    }
+
+    Session** sessions_;
+    StreamState** states_;
+    std::size_t count_ = 0;
 };
 
 namespace {
@@ -129,11 +143,13 @@ void require_codes_in_range(const std::int32_t* codes, std::size_t levels, std::
 
 void encode_batch(std::span<EncoderSession* const> sessions, const float* const* pcm, std::int32_t* codes,
                   StageObserver* observer) {
-    SessionBatch batch(sessions);
+    if (sessions.empty()) throw Error(ErrorCode::input_shape, "batch", "no session", "at least one");
     const CodecModel& model = sessions.front()->model();
+    CodecModel::ScratchLease scratch(model);
+    const ScratchArena::Mark mark(scratch.arena());
+    SessionBatch batch(sessions, scratch.arena());
     for (std::size_t lane = 0; lane < sessions.size(); ++lane)
         require_finite_pcm(pcm[lane], model.geometry().frame_samples, lane);
-    CodecModel::ScratchLease scratch(model);
     const StepContext context{model.kernels(), model.pool(), scratch.arena(), batch.states(), observer};
     model.encoder().step(context, pcm, sessions.front()->levels(), codes);
     batch.commit();
@@ -141,12 +157,14 @@ void encode_batch(std::span<EncoderSession* const> sessions, const float* const*
 
 void decode_batch(std::span<DecoderSession* const> sessions, const std::int32_t* codes, float* const* pcm,
                   StageObserver* observer) {
-    SessionBatch batch(sessions);
+    if (sessions.empty()) throw Error(ErrorCode::input_shape, "batch", "no session", "at least one");
     const CodecModel& model = sessions.front()->model();
+    CodecModel::ScratchLease scratch(model);
+    const ScratchArena::Mark mark(scratch.arena());
+    SessionBatch batch(sessions, scratch.arena());
     const std::size_t levels = sessions.front()->levels();
     for (std::size_t lane = 0; lane < sessions.size(); ++lane)
         require_codes_in_range(codes + lane * levels, levels, model.geometry().rvq.codebook_entries, lane);
-    CodecModel::ScratchLease scratch(model);
     const StepContext context{model.kernels(), model.pool(), scratch.arena(), batch.states(), observer};
     model.decoder().step(context, codes, levels, pcm);
     batch.commit();

@@ -43,8 +43,11 @@ protected:
 
 private:
     friend class SessionBatch;
-    // Exclusive use of one session for the length of a call.
-    class Entry;
+    friend class SessionEntry;
+
+    // Error{session_busy} or Error{session_closed}; otherwise this thread has the session until leave().
+    void enter();
+    void leave();
 
     std::shared_ptr<const CodecModel> model_;
     std::size_t levels_;
