@@ -36,6 +36,28 @@ def test_convert_json(mimi, tiny_checkpoint: Path, tmp_path: Path) -> None:
     assert found["file_bytes"] == (tmp_path / "x.gguf").stat().st_size
 
 
+def test_convert_to_the_raw_form(mimi, small_raw_source: Path, tmp_path: Path) -> None:
+    outcome = mimi("convert", small_raw_source / "x.safetensors", "-o", tmp_path / "raw.gguf", "--form", "raw")
+    assert outcome.status == 0
+    assert "f16, ggml numerics, 32 levels (8 by default)" in outcome.output
+    assert json.loads(mimi("inspect", tmp_path / "raw.gguf", "--json").output)["metadata"] == {}
+    arguments = ("convert", small_raw_source / "x.safetensors", "-o", tmp_path / "x.gguf")
+    assert mimi(*arguments, "--form", "raw", "--levels", 4).status == 2
+    assert mimi(*arguments, "--form", "plain").status == 2
+
+
+def test_a_checkpoint_in_place_of_a_model(
+    mimi, tiny_transformers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIMI_CACHE_DIR", str(tmp_path))
+    first, second = (mimi("inspect", tiny_transformers, "--json") for _ in range(2))
+    found = json.loads(first.output)
+    assert found["path"].startswith(str(tmp_path))
+    assert found["name"] == "tiny-mimi"
+    assert first.errors == f"converting {tiny_transformers / 'model.safetensors'}, once, to {found['path']}\n"
+    assert (second.output, second.errors) == (first.output, "")
+
+
 def test_inspect_shows_what_matters(mimi, tiny_gguf: Path) -> None:
     outcome = mimi("inspect", tiny_gguf, "--tensors")
     assert outcome.status == 0

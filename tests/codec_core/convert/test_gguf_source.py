@@ -10,25 +10,9 @@ import pytest
 from codec_core import CodecModel
 from codec_core.convert import convert_model
 from codec_core.errors import ModelContractError, ModelFormatError
-from codec_core.synth import PRESETS, write_synthetic
-from codec_core.synth_tensors import SynthPreset
 
 Reader = Callable[[Path], tuple[dict[str, Any], dict[str, Any]]]
 Writer = Callable[[Path, Path], dict[str, bytes]]
-
-
-@pytest.fixture(scope="session")
-def small_raw_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of eight heads, which is what a raw file is taken to have."""
-    folder = tmp_path_factory.mktemp("small")
-    PRESETS["eight-heads"] = SynthPreset("eight-heads", 4, 32, 2, 8, 32, 250, 32, 8)
-    try:
-        write_synthetic(folder / "x.safetensors", "eight-heads")
-    finally:
-        del PRESETS["eight-heads"]
-    convert_model(folder / "x.safetensors", folder / "f32.gguf")
-    convert_model(folder / "x.safetensors", folder / "f16.gguf", dtype="f16")
-    return folder
 
 
 @pytest.mark.parametrize("weight_class", ["f32", "f16"])

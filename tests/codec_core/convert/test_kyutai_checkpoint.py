@@ -131,7 +131,8 @@ LAYER = "encoder_transformer.transformer.layers.0."
     ("change", "error", "message"),
     [
         (put("extra.weight", np.ones(3, np.float32)), CheckpointError, "tensor 'extra.weight': found a name no rule knows"),
-        (put("encoder.layers.0.conv.weight", np.ones(3, np.float32)), CheckpointError, "transformers library's naming"),
+        (put("encoder.layers.0.conv.weight", np.ones(3, np.float32)), CheckpointError, "config.json: found no such file"),
+        (put("lm.text_emb.weight", np.ones(3, np.float32)), CheckpointError, "a Moshi language model"),
         (put(LAYER + "norm1.weight", np.ones(16, np.float64)), CheckpointError, "norm1.weight': found F64"),
         (put(LAYER + "norm1.weight", np.ones((16, 0), np.float32)), CheckpointError, "norm1.weight': shape: found [16, 0]"),
         (drop(BOOK + "cluster_usage"), CheckpointError, "cluster_usage': found no such tensor"),

@@ -6,7 +6,7 @@ import gguf
 import pytest
 from safetensors import safe_open
 
-from codec_core.convert.name_map import is_conv_bias, is_half_precision, our_name, require_kyutai_naming
+from codec_core.convert.name_map import is_conv_bias, is_half_precision, our_name, require_codec
 from codec_core.errors import CheckpointError
 
 LAYER = "encoder_transformer.transformer.layers.7."
@@ -49,18 +49,10 @@ def test_a_name_no_rule_knows_is_refused(unknown: str) -> None:
         our_name(unknown)
 
 
-@pytest.mark.parametrize(
-    ("name", "what"),
-    [
-        ("encoder.layers.0.conv.weight", "transformers library's naming"),
-        ("quantizer.semantic_residual_vector_quantizer.layers.0.codebook.embed_sum", "transformers library's naming"),
-        ("text_emb.weight", "Moshi language model"),
-        ("depformer.layers.0.norm1.alpha", "Moshi language model"),
-    ],
-)
-def test_known_other_forms_are_named(name: str, what: str) -> None:
-    with pytest.raises(CheckpointError, match=f"{what}.*expected"):
-        require_kyutai_naming([name])
+@pytest.mark.parametrize("name", ["text_emb.weight", "depformer.layers.0.norm1.alpha", "lm.out_norm.alpha"])
+def test_a_language_model_is_named(name: str) -> None:
+    with pytest.raises(CheckpointError, match=r"a Moshi language model.*expected a Mimi codec"):
+        require_codec(["encoder.model.0.conv.conv.weight", name])
 
 
 def test_every_published_name_leads_to_one_tensor_of_the_file(tiny_checkpoint: Path, tiny_gguf: Path) -> None:
