@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codec_core import _ext, snapshot
+from codec_core import _ext, model_cache, snapshot
 from codec_core.errors import InputShapeError, ModelAccessError, SettingError, UnavailableError
 from codec_core.session import DecoderSession, EncoderSession, code_rows, pcm_rows
 
@@ -45,22 +45,27 @@ class ModelInfo:
 
 
 def resolve_model_path(name_or_path: str | os.PathLike[str]) -> Path:
-    """Return the file behind a model's name or path.
+    """Return the file behind a model's name or path; a checkpoint is first converted into the cache.
 
-    The name of a model embedded in the package (``default``) wins over a file of that name; ``./default`` is the file.
+    The name of a model embedded in the package (``default``), or of one that ``mimi pull`` fetched, wins over a file of that
+    name; ``./default`` is the file.
 
     Raises:
-        ModelAccessError: neither the name of an embedded model nor a path.
+        ModelAccessError: neither the name of a model nor a path, or a cache that cannot be written.
+        CheckpointError, ModelContractError: a checkpoint that cannot be converted.
 
     """
     text = os.fspath(name_or_path)
-    packaged = _PACKAGED_MODELS / f"{text}.gguf"
-    if text and os.sep not in text and packaged.is_file():
-        return packaged
+    if text and os.sep not in text:
+        for named in (_PACKAGED_MODELS / f"{text}.gguf", model_cache.pulled_path(text)):
+            if named.is_file():
+                return named
     if os.sep in text or Path(text).suffix or (text and Path(text).exists()):
-        return Path(text)
+        return model_cache.resolve(Path(text))
     names = ", ".join(sorted(path.stem for path in _PACKAGED_MODELS.glob("*.gguf")))
-    raise ModelAccessError("model", repr(text), f"the path of a GGUF file or an embedded model ({names})")
+    raise ModelAccessError(
+        "model", repr(text), f"the path of a model file or checkpoint, an embedded model ({names}), or one fetched by mimi pull"
+    )
 
 
 def _sha256(path: Path) -> str:
@@ -100,9 +105,10 @@ class CodecModel:
         """Read, check and pack a GGUF model file.
 
         Args:
-            path_or_name: a path, or the name of an embedded model (``default``).
-            numerics: ``kyutai``, ``ggml`` or ``ggml-causal`` (moshi.cpp with its attention mask corrected past 10 s); None takes
-                what the file asks for.
+            path_or_name: the path of a model file; or the name of an embedded model (``default``) or of a pulled one; or a
+                checkpoint, which is converted once, into the cache (see :mod:`codec_core.model_cache`).
+            numerics: ``kyutai``, ``ggml`` or ``ggml-causal`` (moshi.cpp with its attention mask corrected past 10 s); None
+                takes what the file asks for.
             threads: threads one step may use, the caller's included; None takes ``MIMI_THREADS``, else 1. No result depends
                 on it.
             ram_budget_bytes: None. Running a model in less memory than its weights need is not offered by this version.
@@ -110,7 +116,7 @@ class CodecModel:
         The instruction set is the best this machine has, or the one ``MIMI_ISA`` names (``scalar``, ``avx2``, ``avx512``).
 
         Raises:
-            ModelAccessError, ModelFormatError, ModelContractError: the file is refused.
+            ModelAccessError, ModelFormatError, ModelContractError, CheckpointError: the file is refused.
             SettingError: an argument outside its legal values.
             UnavailableError: legal, but not on this machine or in this version.
 

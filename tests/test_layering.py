@@ -28,8 +28,8 @@ FLOORS_BELOW = {
 ISA_UNITS = sorted(path.name for pattern in ("isa_*.cc", "body_*.h", "vec_*.h") for path in (ENGINE / "kernels").glob(pattern))
 # No function of these is ever compiled into the including unit.
 HARMLESS_HEADERS = {"cstddef", "cstdint", "immintrin.h"}
-# Declares the tables beside the choice among them; its standard types are named there and used by no unit.
-TABLE_DECLARATIONS = "kernels/dispatch.h"
+# Declare what units need beside what others need; the standard types are named there and used by no unit.
+SHARED_DECLARATIONS = {"kernels/dispatch.h", "kernels/ggml_libm.h"}
 
 # Third packages, each with the only places that may import it.
 CONFINED_PACKAGES = {
@@ -44,6 +44,7 @@ CONFINED_PACKAGES = {
     "soundfile": ("codec_core.audio_file",),
     "soxr": ("codec_core.pcm", "server.sample_format"),
     "asyncio": ("server",),
+    "huggingface_hub": ("codec_core.hub",),
 }
 WIRE_MODULES = ("server.wire", "server.wire_messages", "server.wire_settings")
 
@@ -106,7 +107,7 @@ def headers_seen_by(path: Path, seen: set[str]) -> Iterator[tuple[str, str]]:
     for delimiter, name in includes(path):
         if delimiter == "<":
             yield name, path.relative_to(ENGINE).as_posix()
-        elif name not in seen and name != TABLE_DECLARATIONS:
+        elif name not in seen and name not in SHARED_DECLARATIONS:
             seen.add(name)
             yield from headers_seen_by(ENGINE / name, seen)
 

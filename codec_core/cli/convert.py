@@ -12,16 +12,21 @@ from codec_core.cli.options import ForceOption, JsonOption
 from codec_core.cli.report import human_bytes, print_json, progress_bar
 from codec_core.convert import convert_model
 
+_SOURCE_HELP = (
+    "Kyutai's checkpoint (.safetensors); a model of transformers (its directory, or its model.safetensors);"
+    " a GGUF of moshi.cpp or of ours."
+)
+_DTYPE_HELP = "f32, or f16 (convs and RVQ projections). Without it f32, a GGUF's own types, or f16 in the raw form."
+
 
 def command(
-    source: Annotated[Path, typer.Argument(help="Kyutai's checkpoint (.safetensors), or a GGUF of moshi.cpp or of ours.")],
+    source: Annotated[Path, typer.Argument(help=_SOURCE_HELP)],
     output: Annotated[Path, typer.Option("--output", "-o", help="The GGUF file to write.")],
     *,
-    dtype: Annotated[
-        str | None, typer.Option(help="f32, or f16 (convs and RVQ projections). Without it f32, or a GGUF's own types.")
-    ] = None,
+    dtype: Annotated[str | None, typer.Option(help=_DTYPE_HELP)] = None,
     levels: Annotated[int | None, typer.Option(min=1, help="RVQ levels a session uses by default; all are kept.")] = None,
     numerics: Annotated[str | None, typer.Option(help="kyutai or ggml: the arithmetic the file asks for.")] = None,
+    form: Annotated[str, typer.Option(help="enriched, or raw: moshi.cpp's own form, without metadata.")] = "enriched",
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -30,7 +35,9 @@ def command(
     The output is checked by the engine before it appears under its name.
     """
     with progress_bar("converting") as progress:
-        report = convert_model(source, output, dtype=dtype, levels=levels, numerics=numerics, force=force, progress=progress)
+        report = convert_model(
+            source, output, dtype=dtype, levels=levels, numerics=numerics, form=form, force=force, progress=progress
+        )
     if as_json:
         print_json(dataclasses.asdict(report))
         return

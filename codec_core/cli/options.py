@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 ModelOption = Annotated[
-    str, typer.Option("--model", "-m", envvar="MIMI_MODEL", help="A model file (GGUF), or the name of an embedded model.")
+    str, typer.Option("--model", "-m", envvar="MIMI_MODEL", help="A model file, a checkpoint (converted once), or a name.")
 ]
 LevelsOption = Annotated[int | None, typer.Option("--levels", "-k", min=1, help="RVQ levels; without it, the model's own.")]
 NumericsOption = Annotated[
     str | None,
-    typer.Option("--numerics", envvar="MIMI_NUMERICS", help="kyutai, ggml or ggml-causal; without it, what the model file asks for."),
+    typer.Option("--numerics", envvar="MIMI_NUMERICS", help="kyutai, ggml or ggml-causal; without it, what the file asks for."),
 ]
 ThreadsOption = Annotated[
     int | None, typer.Option("--threads", min=1, envvar="MIMI_THREADS", help="Threads of one step; without it, 1.")

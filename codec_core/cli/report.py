@@ -71,3 +71,11 @@ def progress_bar(label: str) -> Iterator[Progress]:
     with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=max(total, done))
+
+
+@contextlib.contextmanager
+def announced_progress(text: str) -> Iterator[Progress]:
+    """Say on standard error what is being done, and show a progress bar while it is."""
+    typer.echo(printable(text), err=True)
+    with progress_bar(text.partition(" ")[0]) as progress:
+        yield progress

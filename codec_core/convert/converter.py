@@ -14,13 +14,19 @@ from codec_core.atomic_file import atomic_output
 from codec_core.convert.gguf_layout import GGUF_MAGIC
 from codec_core.convert.gguf_source import read_gguf
 from codec_core.convert.gguf_writer import Metadata, payload_bytes, write_gguf
-from codec_core.convert.kyutai_checkpoint import read_checkpoint
+from codec_core.convert.kyutai_checkpoint import read_kyutai
+from codec_core.convert.name_map import require_codec
 from codec_core.convert.planned_model import CODEBOOK, PlannedModel
+from codec_core.convert.raw_form import RAW_NUMERICS, raw_levels, raw_tensors, require_raw_says_it
 from codec_core.convert.source_file import SourceFile
+from codec_core.convert.transformers_checkpoint import read_transformers, weights_in
+from codec_core.convert.transformers_names import is_transformers_naming
 from codec_core.errors import CheckpointError, ModelAccessError, SettingError
+from codec_core.safetensors_file import read_header
 
 DTYPES: Final = ("f32", "f16")
 NUMERICS: Final = ("kyutai", "ggml")
+FORMS: Final = ("enriched", "raw")
 _FIRST_CODEBOOK: Final = f"mimi.quantizer.rvq_first.vq.layers.0{CODEBOOK}"
 _FIRST_NORM: Final = "mimi.encoder_transformer.transformer.layers.0.norm1.weight"
 
@@ -33,7 +39,9 @@ class ConversionReport:
     source_kind: str
     source_sha256: str
     destination: str
+    form: str
     name: str
+    """In the file's metadata; a raw file has none."""
     weight_class: str
     numerics: str
     levels: int
@@ -52,6 +60,8 @@ def convert_model(
     dtype: str | None = None,
     levels: int | None = None,
     numerics: str | None = None,
+    form: str = "enriched",
+    name: str | None = None,
     force: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> ConversionReport:
@@ -61,15 +71,20 @@ def convert_model(
     bytes. Memory use is bounded by a few MB, whatever the size of the source.
 
     Args:
-        source: Kyutai's checkpoint (``.safetensors``, codebooks as sums and usages), a raw GGUF of moshi.cpp, or a GGUF that
-            has metadata. Told apart by content, not by suffix.
+        source: Kyutai's checkpoint (``.safetensors``, codebooks as sums and usages); one of the transformers library (the
+            directory with ``model.safetensors`` and ``config.json``, or that ``.safetensors`` itself); a raw GGUF of
+            moshi.cpp; or a GGUF that has metadata. Told apart by content, not by suffix.
         destination: the ``.gguf`` file to write.
         dtype: "f32", or "f16" for non-transposed convs and RVQ projections in half precision. None: f32 from a checkpoint,
-            every tensor's own type from a GGUF.
+            every tensor's own type from a GGUF; in the raw form always f16, as moshi.cpp has it.
         levels: RVQ levels a session uses unless it says otherwise; None: what the source says, else 8. All levels of the
             source are kept in the file.
         numerics: "kyutai" or "ggml", the arithmetic the file asks for; None: kyutai for a checkpoint, ggml for a raw GGUF,
             what it says itself for a GGUF with metadata.
+        form: "enriched", or "raw" for the very form of moshi.cpp: no metadata, names of 64 characters or more shortened. A raw
+            file states no ``levels``, ``numerics`` or geometry, and is taken to have 8 levels (or all, if fewer), ggml, 8
+            heads, a context of 250 steps and a rotary period of 10000; a setting or source that says otherwise is refused.
+        name: ``general.name`` of the output; None: the source's own, else the name of its file or directory.
         force: whether an existing ``destination`` may be replaced.
         progress: called now and then with (bytes done, bytes in all).
 
@@ -83,15 +98,34 @@ def convert_model(
     """
     _require("dtype", dtype, DTYPES)
     _require("numerics", numerics, NUMERICS)
-    with SourceFile(source) as file, atomic_output(destination, replace=force, error=ModelAccessError) as temporary:
-        plan = _read(file, dtype)
-        report = _report(file, plan, os.fspath(destination), levels=levels, numerics=numerics)
+    _require("form", form, FORMS)
+    settings = _Settings(dtype or ("f16" if form == "raw" else None), levels, numerics, form, name)
+    with (
+        SourceFile(weights_file(source)) as file,
+        atomic_output(destination, replace=force, error=ModelAccessError) as temporary,
+    ):
+        plan = _read(file, settings.dtype)
+        report = _report(file, plan, os.fspath(destination), settings)
         metre = _Metre(file.size_bytes + payload_bytes(plan.tensors), progress)
         report = dataclasses.replace(report, source_sha256=file.sha256(metre.advance))
-        write_gguf(temporary, _metadata(plan, report), plan.tensors, metre.advance)
+        if form == "raw":
+            write_gguf(temporary, [], raw_tensors(plan), metre.advance)
+        else:
+            write_gguf(temporary, _metadata(plan, report), plan.tensors, metre.advance)
         file.require_unchanged()
         _ext.inspect_model(os.fspath(temporary))
     return report
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """The caller's settings, checked as far as they can be without the source."""
+
+    dtype: str | None
+    levels: int | None
+    numerics: str | None
+    form: str
+    name: str | None
 
 
 class _Metre:
@@ -113,33 +147,56 @@ def _require(name: str, value: str | None, legal: tuple[str, ...]) -> None:
         raise SettingError(name, value, " or ".join(legal))
 
 
+def weights_file(source: str | os.PathLike[str]) -> Path:
+    """Return the file a source's weights are in: itself, or the ``model.safetensors`` in a directory.
+
+    Raises:
+        CheckpointError: a directory without one.
+
+    """
+    path = Path(source)
+    return weights_in(path) if path.is_dir() else path
+
+
 def _read(file: SourceFile, dtype: str | None) -> PlannedModel:
     """Tell the source's form by its first bytes. A safetensors file has the first brace of its header at byte 8."""
     head = file.read(0, min(9, file.size_bytes))
     if head.startswith(GGUF_MAGIC):
         return read_gguf(file, dtype)
     if head[8:9] == b"{":
-        return read_checkpoint(file, dtype or "f32")
-    expected = "a Kyutai checkpoint (.safetensors), or a GGUF file of Mimi"
+        return _read_checkpoint(file, dtype or "f32")
+    expected = "a checkpoint of Mimi (.safetensors), or a GGUF file of Mimi"
     if head.startswith(b"version "):
         raise CheckpointError(file.path, "a Git LFS pointer; fetch the file itself", expected)
     raise CheckpointError(file.path, f"a file that begins with {head!r}", expected)
 
 
-def _report(
-    file: SourceFile, plan: PlannedModel, destination: str, *, levels: int | None, numerics: str | None
-) -> ConversionReport:
+def _read_checkpoint(file: SourceFile, weight_class: str) -> PlannedModel:
+    header = read_header(file.read, file.size_bytes, error=CheckpointError, subject=file.path)
+    require_codec(header.tensors)
+    if is_transformers_naming(header.tensors):
+        return read_transformers(file, header, weight_class)
+    return read_kyutai(file, header, weight_class)
+
+
+def _report(file: SourceFile, plan: PlannedModel, destination: str, settings: _Settings) -> ConversionReport:
     """Settle what the settings leave open; the source's SHA-256 is still to be filled in."""
+    default_levels = _default_levels(plan, settings.levels)
+    numerics = settings.numerics or plan.numerics
+    if settings.form == "raw":
+        require_raw_says_it(plan, settings.levels, settings.numerics)
+        default_levels, numerics = raw_levels(plan), RAW_NUMERICS
     return ConversionReport(
         source=file.path,
         source_kind=plan.kind,
         source_sha256="",
         destination=destination,
-        name=plan.name or Path(file.path).stem,
+        form=settings.form,
+        name=settings.name or plan.name or Path(file.path).stem,
         weight_class=plan.weight_class,
-        numerics=numerics or plan.numerics,
+        numerics=numerics,
         levels=plan.levels,
-        default_levels=_default_levels(plan, levels),
+        default_levels=default_levels,
         tensors=len(plan.tensors),
         unchanged_tensors=sum(tensor.is_unchanged for tensor in plan.tensors),
     )

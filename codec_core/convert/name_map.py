@@ -1,4 +1,4 @@
-"""Tensor names of Kyutai's checkpoint to ours. The only place where they are translated.
+"""Tensor names of Kyutai's checkpoint to ours. The only place where they are translated; other forms are first taken to these.
 
 Ours are ``mimi.`` + the published name, with the attention projections numbered and the codebooks divided out, which is how
 GGUF files of Mimi have always been written.
@@ -68,19 +68,16 @@ def our_name(published: str) -> str | None:
     raise CheckpointError(f"tensor {published[:120]!r}", "a name no rule knows", "the tensors of a Kyutai Mimi checkpoint")
 
 
-def require_kyutai_naming(names: Iterable[str]) -> None:
-    """Refuse checkpoints known to be named otherwise, saying what they are.
+def require_codec(names: Iterable[str]) -> None:
+    """Refuse a checkpoint of the language model that is published beside the codec.
 
     Raises:
-        CheckpointError: naming the form that was found, and what to convert instead.
+        CheckpointError: naming the tensor that tells.
 
     """
-    expected = "Kyutai's own naming, as in tokenizer-e351c8d8-checkpoint125.safetensors; this one is not read yet"
     for name in names:
-        if name.startswith(("encoder.layers.", "quantizer.semantic_residual_vector_quantizer.")):
-            raise CheckpointError("tensor names", f"the transformers library's naming ({name!r})", expected)
         if name.startswith(("text_emb.", "depformer", "lm.")):
-            raise CheckpointError("tensor names", f"a Moshi language model ({name!r})", "a Mimi codec checkpoint")
+            raise CheckpointError("tensor names", f"a Moshi language model ({name[:120]!r})", "a Mimi codec checkpoint")
 
 
 def is_half_precision(name: str) -> bool:
