@@ -9,8 +9,10 @@ namespace {
 // Multiply-adds below which waking a thread costs more than it saves.
 constexpr std::size_t piece_multiply_adds = std::size_t{1} << 18;
 
-// Outputs above which copying the columns into the weights' order costs less than fetching them from all over.
+// Outputs above which copying the columns together costs less than fetching them from where they lie: out of the weights'
+// order, or so that many fall into the same sets of the cache, as rows of a power of two do.
 constexpr std::size_t gather_outputs = 512;
+constexpr std::size_t gather_columns = 4;
 
 }  // namespace
 
@@ -39,7 +41,10 @@ const float** PackedMatrix::gather(const StepContext& context, const float* cons
     for (std::size_t n = 0; n < count; ++n) {
         // A cache line more, or columns of a power of two would all fall into the same sets of the cache.
         float* copy = context.scratch.take(inputs_ + 16);
-        for (std::size_t k = 0; k < inputs_; ++k) copy[k] = columns[n][form_.offsets[k]];
+        if (form_.offsets.empty())
+            std::copy_n(columns[n], inputs_, copy);
+        else
+            for (std::size_t k = 0; k < inputs_; ++k) copy[k] = columns[n][form_.offsets[k]];
         copies[n] = copy;
     }
     return copies;
@@ -49,7 +54,7 @@ void PackedMatrix::multiply(const StepContext& context, const float* bias, const
                             std::size_t count) const {
     const std::size_t blocks = count_blocks(outputs_);
     const ScratchArena::Mark mark(context.scratch);
-    const bool gathered = !form_.offsets.empty() && outputs_ >= gather_outputs;
+    const bool gathered = outputs_ >= gather_outputs && (!form_.offsets.empty() || count >= gather_columns);
     if (gathered) columns = gather(context, columns, count);
     const MatmulTask whole{
         .weights = values_.data(),
