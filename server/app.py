@@ -15,7 +15,8 @@ from starlette.responses import JSONResponse
 
 from codec_core import CodecModel
 from codec_core.errors import CodecError
-from server import health_endpoint, rest_endpoint, stream_endpoint
+from server import health_endpoint, page_endpoint, rest_endpoint, stream_endpoint
+from server.api_keys import ApiKeyMiddleware, ApiKeys
 from server.errors import MethodError, NotFoundError
 from server.service import ClientGoneError, build_service, run_self_test, version
 from server.settings import Settings
@@ -49,11 +50,15 @@ def create_app(settings: Settings, model: CodecModel) -> FastAPI:
         yield
         service.executor.close()
 
-    app = FastAPI(title="Mimi", version=version(), description=DESCRIPTION, lifespan=lifespan)
+    # /docs is page_endpoint's: the one that comes with FastAPI loads its scripts from elsewhere.
+    app = FastAPI(title="Mimi", version=version(), description=DESCRIPTION, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
+    if settings.api_key_list:
+        app.add_middleware(ApiKeyMiddleware, keys=ApiKeys(settings.api_key_list))
+    # Added last it is outermost: a browser asks for its leave without a key, and may read the refusal of one.
     if settings.origin_allow_list:
         app.add_middleware(CORSMiddleware, allow_origins=settings.origin_allow_list, allow_methods=["*"], allow_headers=["*"])
-    for endpoint in (stream_endpoint, rest_endpoint, health_endpoint):
+    for endpoint in (stream_endpoint, rest_endpoint, health_endpoint, page_endpoint):
         app.include_router(endpoint.router)
     app.add_exception_handler(CodecError, _refuse)
     app.add_exception_handler(HTTPException, _refuse_path)

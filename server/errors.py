@@ -6,6 +6,7 @@
     └── ServiceError
         ├── CapacityError          capacity           every place of this kind is taken
         ├── DrainingError          draining           the service is going down and takes nothing new
+        ├── UnauthorizedError      unauthorized       no key, or an unknown one, where one is asked for
         ├── ForbiddenOriginError   forbidden_origin   a browser page of another origin
         ├── ProtocolError          protocol           a message that is malformed, unknown or illegal now
         ├── WrongKindError         wrong_kind         text where binary is due, or the other way round
@@ -60,6 +61,12 @@ class DrainingError(ServiceError):
     def __init__(self, subject: str, found: str = "", expected: str = "", *, retry_after_ms: int) -> None:
         super().__init__(subject, found, expected)
         self.retry_after_ms = retry_after_ms
+
+
+class UnauthorizedError(ServiceError):
+    """No key, or an unknown one, where one is asked for."""
+
+    code = "unauthorized"
 
 
 class ForbiddenOriginError(ServiceError):

@@ -48,7 +48,7 @@ _LEVELS = _parameter(
     "levels", "RVQ levels; absent, the model's default, or what the body has.", {"type": "integer", "minimum": 1}
 )
 _NUMERICS = _parameter("numerics", "Refuse unless the model runs under these numerics.", {"type": "string"})
-_REFUSALS = (400, 403, 406, 408, 413, 415, 422, 503)
+_REFUSALS = (400, 401, 403, 406, 408, 413, 415, 422, 503)
 
 ENCODE: dict[str, Any] = {
     "parameters": [

@@ -70,7 +70,7 @@ def bind(settings: Settings) -> socket.socket:
     """Open the listening socket.
 
     Raises:
-        SettingError: the address cannot be had, or is not loopback although no key is asked for.
+        SettingError: the address cannot be had, or is not loopback although no key is asked for and nobody said that it may be.
 
     """
     try:
@@ -78,9 +78,9 @@ def bind(settings: Settings) -> socket.socket:
         family, kind, protocol, _, address = found[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if not (settings.allow_remote or ipaddress.ip_address(address[0]).is_loopback):
+        if not (settings.api_key_list or settings.allow_remote or ipaddress.ip_address(address[0]).is_loopback):
             listener.close()
-            expected = "a loopback address: the service asks for no key; --allow-remote listens all the same"
+            expected = "a loopback address, or keys in MIMI_API_KEYS; --allow-remote listens without"
             raise SettingError("host", found=settings.host, expected=expected)
         listener.bind(address)
     except OSError as cause:

@@ -15,8 +15,9 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, frozen=True, extra="forbid")
 
-    host: str = Field("127.0.0.1", description="Address to listen on; one that is not loopback needs --allow-remote.")
+    host: str = Field("127.0.0.1", description="Address to listen on; beyond loopback only with --api-keys or --allow-remote.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    api_keys: str = Field("", repr=False, description="Keys of which clients must send one, comma-separated; none if empty.")
     allow_remote: bool = Field(False, description="Listen beyond loopback although the service asks for no key.")
     allowed_origins: str = Field("", description="Origins of browser pages that may connect, comma-separated; * for all.")
 
@@ -52,4 +53,13 @@ class Settings(BaseSettings):
     @property
     def origin_allow_list(self) -> tuple[str, ...]:
         """The allowed origins, one by one."""
-        return tuple(origin.strip() for origin in self.allowed_origins.split(",") if origin.strip())
+        return _split(self.allowed_origins)
+
+    @property
+    def api_key_list(self) -> tuple[str, ...]:
+        """The keys, one by one."""
+        return _split(self.api_keys)
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())

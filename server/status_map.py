@@ -49,6 +49,7 @@ STATUS_MAP: dict[str, Answer] = {
     "service": Answer(500, 1011, "The service failed."),
     "capacity": Answer(503, 1013, "Every place is taken; try again later."),
     "draining": Answer(503, 1012, "The service is restarting; try again."),
+    "unauthorized": Answer(401, 1008, "The service asks for a key."),
     "forbidden_origin": Answer(403, 1008, "Pages of this origin may not use the service."),
     "protocol": Answer(400, 1008, "The message is malformed, unknown, or not legal now."),
     "wrong_kind": Answer(400, 1003, "The message is of the wrong kind, text or binary."),

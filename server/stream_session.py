@@ -1,6 +1,7 @@
 """One stream: the client's events in, its answers out, in order; no sockets.
 
-``encode`` turns audio into codes, ``decode`` codes into audio, ``echo`` audio into the audio that its codes stand for.
+``encode`` turns audio into codes, ``decode`` codes into audio, ``echo`` audio into the audio that its codes stand for, with
+``echo_codes`` each frame's codes before it.
 """
 
 from __future__ import annotations
@@ -89,10 +90,10 @@ class StreamSession:
     async def _encode_frames(self, frames: Array) -> None:
         for pcm in frames:
             codes = await self._executor.encode(self._required(self._encoder), pcm)
+            if self._settings.mode == "encode" or self._settings.echo_codes == "on":
+                await self._send_codes(codes)
             if self._settings.mode == "echo":
                 await self._play(codes)
-            else:
-                await self._send_codes(codes)
             self._count_frame()
 
     async def _play(self, codes: Array) -> None:

@@ -14,10 +14,11 @@ from server.errors import NotOfferedError
 MODES = ("encode", "decode", "echo")
 FORMATS = ("s16le", "f32le", "mulaw")
 CODES_FORMS = ("binary", "json")
+ECHO_CODES = ("off", "on")
 SAMPLE_RATE_RANGE_HZ = (8_000, 96_000)
 CHANNELS_MAX = 2
 
-STREAM_SETTINGS = ("mode", "levels", "format", "sample_rate", "channels", "codes", "numerics")
+STREAM_SETTINGS = ("mode", "levels", "format", "sample_rate", "channels", "codes", "echo_codes", "numerics")
 ENCODE_CLIP_SETTINGS = ("levels", "format", "sample_rate", "channels", "numerics")
 DECODE_CLIP_SETTINGS = ("levels", "numerics")
 
@@ -50,6 +51,7 @@ class StreamSettings:
     sample_rate: int
     channels: int
     codes: str
+    echo_codes: str
     numerics: str
 
 
@@ -102,6 +104,7 @@ def parse_settings(
         sample_rate=_integer(fields, "sample_rate", offer.sample_rate_hz, SAMPLE_RATE_RANGE_HZ, from_text),
         channels=channels,
         codes=_choice(fields, "codes", CODES_FORMS),
+        echo_codes=_echo_codes(fields, mode),
         numerics=_numerics(fields, offer),
     )
 
@@ -130,6 +133,13 @@ def _integer(fields: Mapping[str, object], name: str, default: int, legal: tuple
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise SettingError(name, found=quoted(value), expected=f"a whole number from {low} to {high}")
+    return value
+
+
+def _echo_codes(fields: Mapping[str, object], mode: str) -> str:
+    value = _choice(fields, "echo_codes", ECHO_CODES)
+    if value != ECHO_CODES[0] and mode != "echo":
+        raise SettingError("echo_codes", found=quoted(value), expected=f"{ECHO_CODES[0]} in mode {mode}")
     return value
 
 

@@ -21,6 +21,7 @@ def run_command(*options: str, **variables: str) -> subprocess.CompletedProcess[
     ("options", "variables", "status", "says"),
     [
         (["--host", "0.0.0.0"], {}, 2, "--allow-remote"),
+        (["--host", "0.0.0.0"], {"MIMI_API_KEYS": " ,"}, 2, "MIMI_API_KEYS"),
         (["--host", "no.such.host.invalid"], {}, 2, "no.such.host.invalid"),
         (["--max-sessions", "0"], {}, 2, "--max-sessions"),
         ([], {"MIMI_MAX_SESSIONS": "many"}, 2, "MIMI_MAX_SESSIONS"),

@@ -11,6 +11,7 @@ import pytest
 from codec_core.clip import decode_clip, encode_clip
 from codec_core.pcm import PcmIntake, to_int16
 from server.sample_format import AudioOutlet, mulaw_decode, mulaw_encode
+from server.wire_messages import KIND_CODES, KIND_PCM
 from server.wire_settings import StreamSettings
 
 FRAME_SAMPLES = 1920
@@ -89,6 +90,27 @@ async def test_echo_is_decoded_encoding(service, tiny_model, stream, speech):
     assert np.array_equal(client.pcm("<f4"), decode_clip(tiny_model, encode_clip(tiny_model, speech, LEVELS)))
 
 
+@pytest.mark.parametrize("form", ["binary", "json"])
+async def test_an_echo_has_its_codes_beside_it_when_asked(service, tiny_model, stream, speech, form):
+    async with stream(service, f"mode=echo&levels={LEVELS}&format=f32le&echo_codes=on&codes={form}") as client:
+        await send_in_chunks(client, (speech.astype("<f4") / np.float32(32768)).tobytes(), 10_000)
+        await client.send("flush")
+        flushed = await client.until("flushed")
+    expected = encode_clip(tiny_model, speech, LEVELS)
+    order = [(2 * n + half, n * FRAME_SAMPLES) for n in range(flushed["frames"]) for half in (0, 1)]
+    sound = [payload for header, payload in client.frames if header.kind == KIND_PCM]
+    if form == "binary":
+        codes = [np.frombuffer(payload, "<u2") for header, payload in client.frames if header.kind == KIND_CODES]
+        assert [(header.sequence, header.position) for header, _ in client.frames] == order
+    else:
+        texts = [text for text in client.texts if text["type"] == "codes"]
+        codes = [np.array(text["codes"]) for text in texts]
+        assert [(text["sequence"], text["position"]) for text in texts] == order[::2]
+        assert [(header.sequence, header.position) for header, _ in client.frames] == order[1::2]
+    assert np.array_equal(np.array(codes).T, expected)
+    assert np.array_equal(np.frombuffer(b"".join(sound), "<f4"), decode_clip(tiny_model, expected))
+
+
 async def test_codes_as_json_in_both_directions(service, tiny_model, stream, speech):
     piece = speech[: 5 * FRAME_SAMPLES]
     codes = encode_clip(tiny_model, piece, 3)
@@ -162,6 +184,7 @@ async def test_hello_carries_the_same_settings(service, tiny_model, stream, spee
             "sample_rate": 24000,
             "channels": 1,
             "codes": "binary",
+            "echo_codes": "off",
             "numerics": tiny_model.info.numerics,
         }
         await send_in_chunks(client, (speech.astype("<f4") / np.float32(32768)).tobytes(), 50_000)
@@ -196,7 +219,7 @@ async def test_mulaw_in_equals_its_expansion(service, tiny_model, stream, speech
 @pytest.mark.parametrize("rate", [8_000, 16_000, 44_100, 48_000, 96_000])
 async def test_decoded_audio_at_another_rate_keeps_its_length(service, tiny_model, stream, speech, rate):
     codes = encode_clip(tiny_model, speech, 2)
-    settings = StreamSettings("decode", 2, "f32le", rate, 1, "binary", tiny_model.info.numerics)
+    settings = StreamSettings("decode", 2, "f32le", rate, 1, "binary", "off", tiny_model.info.numerics)
     outlet = AudioOutlet(settings)
     pcm = decode_clip(tiny_model, codes).reshape(-1, FRAME_SAMPLES)
     expected = b"".join([outlet.push(frame) for frame in pcm] + [outlet.flush()])

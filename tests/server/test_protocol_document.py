@@ -31,7 +31,13 @@ def ticked(cell: str) -> list[str]:
 def test_settings():
     rows = {ticked(row[0])[0]: row[1:3] for row in table("setting")}
     assert tuple(rows) == wire_settings.STREAM_SETTINGS
-    for name, legal in (("mode", wire_settings.MODES), ("format", wire_settings.FORMATS), ("codes", wire_settings.CODES_FORMS)):
+    words = {
+        "mode": wire_settings.MODES,
+        "format": wire_settings.FORMATS,
+        "codes": wire_settings.CODES_FORMS,
+        "echo_codes": wire_settings.ECHO_CODES,
+    }
+    for name, legal in words.items():
         assert tuple(ticked(rows[name][0])) == legal
         assert ticked(rows[name][1]) == [legal[0]]
     assert rows["sample_rate"][0] == "{} .. {}".format(*wire_settings.SAMPLE_RATE_RANGE_HZ)

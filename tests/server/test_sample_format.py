@@ -11,7 +11,7 @@ from server.wire_settings import StreamSettings
 
 
 def settings(form: str, rate: int = 24_000, channels: int = 1, mode: str = "encode") -> StreamSettings:
-    return StreamSettings(mode, 4, form, rate, channels, "binary", "kyutai")
+    return StreamSettings(mode, 4, form, rate, channels, "binary", "off", "kyutai")
 
 
 def test_mulaw_landmarks_of_the_standard():

@@ -10,7 +10,7 @@ OFFER = Offer(default_levels=8, max_levels=32, codebook_entries=2048, frame_samp
 
 
 def test_what_is_absent_takes_its_default():
-    expected = StreamSettings("encode", 8, "s16le", 24000, 1, "binary", "ggml")
+    expected = StreamSettings("encode", 8, "s16le", 24000, 1, "binary", "off", "ggml")
     assert parse_settings({}, OFFER, from_text=True) == parse_settings({}, OFFER, from_text=False) == expected
 
 
@@ -22,6 +22,7 @@ def test_query_and_hello_mean_the_same():
         "sample_rate": 8000,
         "channels": 2,
         "codes": "json",
+        "echo_codes": "on",
         "numerics": "ggml",
     }
     text = {name: str(value) for name, value in fields.items()}
@@ -40,11 +41,18 @@ def test_numbers_are_legal_up_to_their_bounds(name, low, high):
             parse_settings({name: text}, OFFER, from_text=True)
 
 
-@pytest.mark.parametrize("name", ["mode", "format", "codes", "numerics"])
+@pytest.mark.parametrize("name", ["mode", "format", "codes", "echo_codes", "numerics"])
 def test_words_are_taken_from_their_list_only(name):
     for value in ("", "ENCODE", "binary ", 1, None, ["encode"]):
         with pytest.raises(SettingError, match=name):
             parse_settings({name: value}, OFFER, from_text=False)
+
+
+@pytest.mark.parametrize("mode", ["encode", "decode"])
+def test_codes_beside_an_echo_need_an_echo(mode):
+    assert parse_settings({"mode": mode, "echo_codes": "off"}, OFFER, from_text=True).echo_codes == "off"
+    with pytest.raises(SettingError, match="echo_codes"):
+        parse_settings({"mode": mode, "echo_codes": "on"}, OFFER, from_text=True)
 
 
 def test_names_of_other_places_are_unknown():

@@ -1,0 +1,167 @@
+"""Whatever does not go on is said in words: what is wrong, what to do, and what exactly was found."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from urllib.parse import urlsplit
+
+import pytest
+import soundfile
+
+
+@pytest.fixture
+def clip(speech, tmp_path):
+    soundfile.write(tmp_path / "clip.wav", speech, 24_000)
+    return tmp_path / "clip.wav"
+
+
+async def test_no_room_on_the_server(start_service, stream, open_page, clip):
+    service = start_service("--max-sessions", "1")
+    page = await open_page(service)
+    async with stream(service, "levels=2") as client:
+        await client.until("ready")
+        await page.run_file(clip)
+        code, words = await page.refusal()
+        assert code == "capacity"
+        assert "Every place on the server is taken." in words
+        assert "1 of 1 places taken" in words
+        await client.send("close")
+        await client.closing()
+    await page.run_file(clip)
+    assert await page.text("#refusal") == ""
+    assert (await page.text("#status")).startswith("Done: 38 frames")
+
+
+async def test_the_server_stops_in_mid_stream(start_service, open_page, clip):
+    service = start_service("--drain-timeout-ms", "600")
+    page = await open_page(service)
+    await page.choose_file(clip)
+    await page.press_button("Start")
+    await page.until("mimi.codes.length > 3")
+    service.process.send_signal(signal.SIGTERM)
+    await page.until("document.querySelector('#status').textContent.includes('Note: the server goes down')")
+    code, words = await page.refusal()
+    assert code == "draining"
+    assert "going down" in words
+    await page.until_state("idle")
+    assert (await page.text("#status")).startswith("Stopped after 0.")
+    assert len(await page.get("mimi.codes")) > 3, "what was answered stays"
+
+
+async def test_the_server_dies_in_mid_stream_and_then_does_not_answer(start_service, open_page, clip):
+    service = start_service()
+    page = await open_page(service)
+    await page.choose_file(clip)
+    await page.press_button("Start")
+    await page.until("mimi.codes.length > 3")
+    service.process.kill()
+    code, words = await page.refusal()
+    assert (code, "The connection to the server broke off." in words) == ("lost", True)
+    assert "1006" in words
+    await page.until_state("idle")
+    await page.press_button("Start")
+    await page.until("mimi.refusal === 'unreachable'")
+    assert "The server does not answer." in await page.text("#refusal")
+    # A browser writes failed requests into its console by itself.
+    assert all("ERR_CONNECTION" in complaint for complaint in page.complaints)
+    page.complaints.clear()
+
+
+async def test_what_the_server_says_is_shown(service, open_page, clip):
+    page = await open_page(service)
+    await page.get("document.querySelector('#levels').max = 99")
+    await page.tab.fill("#levels", "40")
+    await page.run_file(clip)
+    code, words = await page.refusal()
+    assert code == "setting"
+    assert "levels: found 40, expected a whole number from 1 to 32" in words
+
+
+async def test_the_service_asks_for_a_key(start_service, open_page):
+    page = await open_page(start_service("--api-keys", "hush"))
+    code, words = await page.refusal()
+    assert (code, "asks for a key" in words) == ("unauthorized", True)
+    assert await page.tab.get_by_role("button", name="Start").is_disabled()
+    assert all("401" in complaint for complaint in page.complaints)
+    page.complaints.clear()
+
+
+async def test_the_microphone_is_denied(service, open_page):
+    page = await open_page(service, microphone="denied")
+    await page.press_button("Start")
+    code, words = await page.refusal()
+    assert code == "microphone_denied"
+    assert "Allow it in the settings of this page" in words
+    assert await page.get("mimi.state") == "idle"
+
+
+async def test_there_is_no_microphone(service, open_page):
+    page = await open_page(service, microphone="of the machine")
+    if await page.get("navigator.mediaDevices.enumerateDevices().then((all) => all.some(({ kind }) => kind === 'audioinput'))"):
+        pytest.skip("this machine has a microphone")
+    await page.press_button("Start")
+    code, words = await page.refusal()
+    assert code == "microphone_missing"
+    assert "No microphone was found." in words
+
+
+async def test_a_page_without_https_gets_no_audio(service, open_page):
+    port = urlsplit(service.url).port
+    address = f"http://mimi.test:{port}/"
+    page = await open_page(service, "--host-resolver-rules=MAP mimi.test 127.0.0.1", address=address)
+    code, words = await page.refusal()
+    assert code == "insecure"
+    assert "HTTPS" in words
+    assert f"http://mimi.test:{port}" in words
+
+
+async def test_a_page_that_the_server_takes_for_a_strangers(service, open_page, clip):
+    """Behind a proxy that puts another name into Host, the page's origin is not the server's own."""
+    async with renaming_proxy(urlsplit(service.url).port) as port:
+        page = await open_page(service, address=f"http://127.0.0.1:{port}/")
+        await page.run_file(clip)
+        code, words = await page.refusal()
+    assert (code, "does not let this page stream" in words) == ("refused", True)
+    assert all("403" in complaint for complaint in page.complaints)
+    page.complaints.clear()
+
+
+@contextlib.asynccontextmanager
+async def renaming_proxy(service_port):
+    async def pump(reader, writer, old=b"", new=b""):
+        with contextlib.suppress(ConnectionError):
+            while data := await reader.read(65_536):
+                writer.write(data.replace(old, new) if old else data)
+                await writer.drain()
+        writer.close()
+
+    async def connected(reader, writer):
+        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", service_port)
+        host = f"Host: 127.0.0.1:{port}".encode()
+        await asyncio.gather(pump(reader, inner_writer, host, b"Host: elsewhere.test"), pump(inner_reader, writer))
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    try:
+        yield port
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"no sound at all", b"RIFF\x00\x00\x00\x00WAVE", b"RIFF\xff\xff\xff\xffWAVEfmt \xff"])
+async def test_a_file_that_is_no_sound(service, open_page, tmp_path, content):
+    page = await open_page(service)
+    (tmp_path / "broken.wav").write_bytes(content)
+    await page.run_file(tmp_path / "broken.wav")
+    code, words = await page.refusal()
+    assert code == "file_unreadable"
+    assert "broken.wav" in words
+
+
+async def test_no_file_is_chosen(service, open_page):
+    page = await open_page(service)
+    await page.tab.get_by_label("File", exact=True).check()
+    await page.press_button("Start")
+    assert (await page.refusal())[0] == "no_file"
