@@ -97,7 +97,7 @@ PARAMETERS = {
     codec_core.DecoderSession.decode: ("self", "codes", "observer"),
     codec_core.DecoderSession.push: ("self", "codes"),
 }
-COMMANDS = {"bench", "convert", "decode", "encode", "inspect", "serve", "synth"}
+COMMANDS = {"bench", "compare", "convert", "decode", "encode", "inspect", "pull", "serve", "synth", "verify"}
 
 
 @pytest.mark.parametrize("module", PUBLIC_NAMES)

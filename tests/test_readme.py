@@ -95,7 +95,9 @@ def test_the_client_is_twenty_lines_and_prints_what_is_shown(service: str, folde
     printed = run([sys.executable, "client.py", "speech.wav"], folder)
 
     shown = blocks("text")[0]
-    pattern = re.escape(shown).replace(re.escape("...\n"), r"(?:.*\n)*?").replace(re.escape("..."), ".*?")
+    pattern = re.escape(shown).replace(re.escape("...\n"), r"(?:.*\n)*?")
+    for left_out in (re.escape(", ..."), re.escape("...")):
+        pattern = pattern.replace(left_out, ".*?")
     assert re.fullmatch(pattern, printed), printed
 
     pcm, _ = soundfile.read(RECORDING, dtype="float32")
@@ -134,7 +136,8 @@ def test_the_embedded_model_is_as_said(default_model: CodecModel):
     """The figures of quality are those of the model's own page."""
     page = (ROOT / "docs" / "default_model.md").read_text()
     rows = {int(row[1]): row for row in re.finditer(r"^\| (\d+) \| [\d.]+ \| ([\d.]+) \| [\d.]+ \| ([\d.]+) \|", page, re.M)}
-    said = re.search(r"STOI ([\d.]+) on average at its\s+(\d+) levels, ([\d.]+) at (\d+)\).*?\(PESQ ([\d.]+)\)", README, re.S)
+    prose = " ".join(README.split())
+    said = re.search(r"STOI ([\d.]+) on average at its (\d+) levels, ([\d.]+) at (\d+)\).*?\(PESQ ([\d.]+)\)", prose)
     assert said is not None
     levels, fewer = int(said[2]), int(said[4])
     assert levels == default_model.info.default_levels
