@@ -19,6 +19,11 @@ def inspect_model(path: str) -> dict[str, Any]:
     q8_0 file, UnavailableError.
     """
 
+def mangled_name(name: str) -> str:
+    """
+    Returns a tensor's name as raw files of moshi.cpp store it: shortened to 8 characters if it has 64 or more.
+    """
+
 class CodecModel:
     """A loaded model: immutable, shared by every session."""
 
@@ -118,12 +123,42 @@ class Kernels:
     ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
         """float32 [2, pairs]: cosines, sines"""
 
+    @staticmethod
+    def ggml_expf(
+        values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
+        """for values in -104 .. 0; 0 below"""
+
+    @staticmethod
+    def ggml_expm1f(
+        values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]: ...
+    @staticmethod
+    def ggml_tanhf(
+        values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]: ...
+    @staticmethod
+    def ggml_sincosf(
+        angles: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
+        """0 <= angles < 2^22 -> float32 [2, N]: sines, cosines"""
+
     def elu(
         self, values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)]
     ) -> Annotated[NDArray[numpy.float32], dict(order="C")]: ...
     def gelu(
         self, values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)]
     ) -> Annotated[NDArray[numpy.float32], dict(order="C")]: ...
+    def round_conv_operand(
+        self, values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
+        """to what an input of a conv can hold"""
+
+    def round_attention_operand(
+        self, values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
+        """to what a query, key or value can hold"""
+
     def matmul(
         self,
         weights: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],

@@ -31,6 +31,7 @@ __all__ = [
     "format_of",
     "parse_codes",
     "read_codes",
+    "read_limited",
     "serialize_codes",
     "write_codes",
 ]
@@ -61,6 +62,16 @@ def read_codes(path: str | os.PathLike[str]) -> CodesDocument:
 
     """
     form = format_of(path)
+    return parse_codes(read_limited(path), form, subject=str(path))
+
+
+def read_limited(path: str | os.PathLike[str]) -> bytes:
+    """Read a whole file of codes, whatever its format.
+
+    Raises:
+        CodesFileError: it cannot be read, or is larger than :data:`FILE_CAP_BYTES`.
+
+    """
     try:
         # Never blocks on a pipe: what is not a regular file has no size to trust.
         if not Path(path).is_file():
@@ -71,7 +82,7 @@ def read_codes(path: str | os.PathLike[str]) -> CodesDocument:
         raise CodesFileError(str(path), f"{cause.strerror}", "a file that can be read") from cause
     if len(data) > FILE_CAP_BYTES:
         raise CodesFileError(str(path), f"more than {FILE_CAP_BYTES} bytes", "a smaller file")
-    return parse_codes(data, form, subject=str(path))
+    return data
 
 
 def write_codes(path: str | os.PathLike[str], document: CodesDocument) -> None:

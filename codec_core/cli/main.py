@@ -23,11 +23,12 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from codec_core.cli.report import print_error
+from codec_core.cli.report import announced_progress, print_error
 from codec_core.errors import CodecError, SettingError, UnavailableError
+from codec_core.model_cache import watched
 
 PLUGIN_GROUP: Final = "mimi.commands"
-BUILT_IN: Final = ("encode", "decode", "convert", "inspect", "synth", "bench")
+BUILT_IN: Final = ("encode", "decode", "convert", "pull", "inspect", "synth", "verify", "compare", "bench")
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,8 @@ def _options(
 def run() -> None:
     """Run the command line of this process and exit."""
     try:
-        typer.main.get_command(app).main(prog_name="mimi")
+        with watched(announced_progress):
+            typer.main.get_command(app).main(prog_name="mimi")
     except CodecError as error:
         print_error(error)
         sys.exit(2 if isinstance(error, SettingError) else 1)

@@ -30,12 +30,12 @@ def stages(full_model: CodecModel) -> dict[str, np.ndarray]:
     return {name: np.concatenate(values, axis=1) for name, values in parts.items()}
 
 
-@pytest.mark.parametrize("name", sorted(vectors("stages_tone440")))
+@pytest.mark.parametrize("name", sorted(vectors("stages_kyutai_tone440")))
 def test_stage_matches(stages: dict[str, np.ndarray], name: str):
-    expected = vectors("stages_tone440")[name]
+    expected = vectors("stages_kyutai_tone440")[name]
     assert stages[name].shape == expected.shape
     assert relative_rms(expected, stages[name]) <= LARGEST_RELATIVE_RMS
 
 
 def test_every_observed_stage_has_a_vector(stages: dict[str, np.ndarray]):
-    assert sorted(stages) == sorted(vectors("stages_tone440"))
+    assert sorted(stages) == sorted(vectors("stages_kyutai_tone440"))
