@@ -22,8 +22,8 @@ _PACKAGED_MODELS = Path(__file__).parent / "models"
 class ModelInfo:
     """What a loaded model is.
 
-    ``levels`` are in the file, ``default_levels`` is what a session gets unless told otherwise; ``isa`` is the instruction set
-    its kernels use; ``weights_bytes`` is the one packed copy in memory; the state sizes are per session.
+    ``levels`` are in the file, ``default_levels`` is what a session gets unless told otherwise; ``context_steps`` is how far
+    attention reaches, in steps of half a frame; ``isa`` is the instruction set its kernels use; ``weights_bytes`` is the one packed copy in memory; the state sizes are per session.
     """
 
     name: str
@@ -37,6 +37,7 @@ class ModelInfo:
     levels: int
     default_levels: int
     codebook_entries: int
+    context_steps: int
     isa: str
     threads: int
     weights_bytes: int
@@ -202,6 +203,7 @@ def _describe(native: _ext.CodecModel, path: Path) -> ModelInfo:
         levels=native.levels,
         default_levels=native.default_levels,
         codebook_entries=native.codebook_entries,
+        context_steps=native.context_steps,
         isa=native.isa,
         threads=native.threads,
         weights_bytes=native.weights_bytes,

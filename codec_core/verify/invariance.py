@@ -59,7 +59,7 @@ class ReferenceStream:
     def __init__(self, model: CodecModel) -> None:
         """Name the model; the stream is run when its spans are first asked for."""
         self.model = model
-        self.wrap_frame = -(-model._native.context_steps // STEPS_PER_FRAME)
+        self.wrap_frame = -(-model.info.context_steps // STEPS_PER_FRAME)
 
     @property
     def frames(self) -> int:

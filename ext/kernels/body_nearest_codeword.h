@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/body_matmul.h"
 #include "kernels/kernel_table.h"
 
 namespace mimi {
@@ -47,7 +48,9 @@ private:
             for (std::size_t c = 0; c < Columns; ++c) sum[b][c] = Vec::broadcast(0.0f);
         for (std::size_t k = 0; k < task.dim; ++k) {
             for (std::size_t b = 0; b < Blocks; ++b) {
-                const Vec entry = Vec::load(entries + b * block_floats + k * block_outputs);
+                const float* row = entries + b * block_floats + k * block_outputs;
+                if constexpr (Columns == 1) __builtin_prefetch(row + prefetch_floats);
+                const Vec entry = Vec::load(row);
                 for (std::size_t c = 0; c < Columns; ++c)
                     sum[b][c] = Vec::fma(entry, Vec::broadcast(task.residuals[n + c][k]), sum[b][c]);
             }

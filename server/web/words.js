@@ -78,10 +78,15 @@ export async function refusalOf(ending, base) {
   if (ending.wasReady) {
     return new Refusal('lost', `Close code ${ending.closeCode}.`);
   }
-  // A browser does not tell why a handshake failed.
+  // A browser does not tell why a handshake failed; these two answers do: one asks for a key, the other tells of a drain.
   try {
-    const answer = await fetch(new URL('readyz', base), { cache: 'no-store' });
-    return answer.ok ? new Refusal('refused', `Close code ${ending.closeCode}.`) : await refusalOfAnswer(answer);
+    for (const path of ['v1/info', 'readyz']) {
+      const answer = await fetch(new URL(path, base), { cache: 'no-store' });
+      if (!answer.ok) {
+        return await refusalOfAnswer(answer);
+      }
+    }
+    return new Refusal('refused', `Close code ${ending.closeCode}.`);
   } catch {
     return new Refusal('unreachable');
   }
