@@ -12,8 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codec_core import _ext, model_cache, snapshot
-from codec_core.errors import InputShapeError, ModelAccessError, SettingError, UnavailableError
-from codec_core.session import DecoderSession, EncoderSession, code_rows, pcm_rows
+from codec_core.errors import (
+    InputShapeError,
+    InputTypeError,
+    ModelAccessError,
+    ModelFileError,
+    SettingError,
+    UnavailableError,
+)
+from codec_core.session import DecoderSession, EncoderSession, Native, Session, code_rows, pcm_rows
 
 _PACKAGED_MODELS = Path(__file__).parent / "models"
 
@@ -23,7 +30,8 @@ class ModelInfo:
     """What a loaded model is.
 
     ``levels`` are in the file, ``default_levels`` is what a session gets unless told otherwise; ``context_steps`` is how far
-    attention reaches, in steps of half a frame; ``isa`` is the instruction set its kernels use; ``weights_bytes`` is the one packed copy in memory; the state sizes are per session.
+    attention reaches, in steps of half a frame; ``isa`` is the instruction set its kernels use; ``weights_bytes`` is the one
+    packed copy in memory; the state sizes are per session.
     """
 
     name: str
@@ -125,8 +133,19 @@ class CodecModel:
         if ram_budget_bytes is not None:
             raise UnavailableError("ram_budget_bytes", str(ram_budget_bytes), "None: this version keeps all weights in memory")
         path = resolve_model_path(path_or_name)
-        native = _ext.CodecModel.open(os.fspath(path), numerics or "", os.environ.get("MIMI_ISA", ""), _chosen_threads(threads))
+        try:
+            native = _ext.CodecModel.open(
+                os.fspath(path), numerics or "", os.environ.get("MIMI_ISA", ""), _chosen_threads(threads)
+            )
+        except ModelFileError as error:
+            if os.fspath(path) in error.subject:
+                raise
+            raise type(error)(f"{path}: {error.subject}", error.found, error.expected) from None
         return cls(native, _describe(native, path))
+
+    def __repr__(self) -> str:
+        info = self.info
+        return f"<CodecModel {info.name}: {info.weight_class}, {info.numerics} numerics, {info.levels} levels, {info.isa}>"
 
     @property
     def window_stats(self) -> None:
@@ -146,24 +165,35 @@ class CodecModel:
 
         Args:
             sessions: distinct sessions of this model with the same number of levels.
-            pcm: float32 or int16 [sessions, frame_samples], each row the next frame of its session.
+            pcm: float32 or int16 [sessions, frame_samples], each row the next frame of its session, past whatever its
+                ``push`` still holds back.
 
         Returns:
             int32 [sessions, levels], bit-equal to encoding one by one.
 
         Raises:
-            CodecError: as :meth:`EncoderSession.encode`; no session has moved.
+            CodecError: as :meth:`EncoderSession.encode`, or a session of another model or direction; no session has moved.
 
         """
+        natives = [self._own(session, EncoderSession, lane) for lane, session in enumerate(sessions)]
         frames = pcm_rows(pcm)
-        _require_rows("PCM", frames, len(sessions))
-        return _ext.encode_batch([session.native for session in sessions], frames)
+        _require_rows("PCM", frames, len(natives))
+        return _ext.encode_batch(natives, frames)
 
     def decode_batch(self, sessions: Sequence[DecoderSession], codes: ArrayLike) -> NDArray[np.float32]:
         """Decode one frame of each session in one pass: int [sessions, levels] -> float32 [sessions, frame_samples]."""
+        natives = [self._own(session, DecoderSession, lane) for lane, session in enumerate(sessions)]
         rows = code_rows(codes)
-        _require_rows("codes", rows, len(sessions))
-        return _ext.decode_batch([session.native for session in sessions], rows)
+        _require_rows("codes", rows, len(natives))
+        return _ext.decode_batch(natives, rows)
+
+    def _own(self, session: Session[Native], kind: type[Session[Native]], lane: int) -> Native:
+        """Return the engine's side of a session of this model and direction."""
+        if not isinstance(session, kind):
+            raise InputTypeError(f"session {lane}", type(session).__name__, kind.__name__)
+        if session.info is not self.info:
+            raise SettingError(f"session {lane}", f"one of model {session.info.name!r}", "a session made by this model")
+        return session.native
 
     def restore_encoder(self, blob: bytes) -> EncoderSession:
         """Continue an encoder session from :meth:`EncoderSession.snapshot`, bit for bit.

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codec_core import _ext
-from codec_core.errors import CodeRangeError, InputShapeError, InputTypeError, SettingError
+from codec_core.errors import (
+    CodeRangeError,
+    InputShapeError,
+    InputTypeError,
+    NonFiniteInputError,
+    NumericOverflowError,
+    SettingError,
+)
 from codec_core.framing import FrameAccumulator
 from codec_core.pcm import require_finite, scale_to_float32
 from codec_core.snapshot import SnapshotContent, pack
@@ -55,14 +62,23 @@ def code_rows(codes: ArrayLike) -> NDArray[np.int32]:
     return np.ascontiguousarray(values, dtype=np.int32)
 
 
-class _Session(Generic[Native]):
-    """What both directions share."""
+class Session(Generic[Native]):
+    """What both directions share. As a context manager it closes itself at the end."""
 
     direction: str
 
     def __init__(self, native: Native, info: ModelInfo) -> None:
         self.native = native
         self.info = info
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.info.name}: {self.levels} levels, {self.position_frames} frames>"
 
     @property
     def levels(self) -> int:
@@ -84,6 +100,15 @@ class _Session(Generic[Native]):
         self.native.close()
 
     @contextmanager
+    def _naming_the_frame(self) -> Iterator[None]:
+        """Say which frame of the stream a refusal is about, where the engine knows its place in the batch."""
+        try:
+            yield
+        except (NonFiniteInputError, CodeRangeError, NumericOverflowError) as error:
+            subject = error.subject.replace("lane 0", f"frame {self.position_frames}")
+            raise type(error)(subject, error.found, error.expected) from None
+
+    @contextmanager
     def _all_or_nothing(self, frames: int) -> Iterator[None]:
         """Undo the frames before the one that failed, where a call makes several."""
         before = self.native.save_state() if frames > 1 else None
@@ -95,7 +120,7 @@ class _Session(Generic[Native]):
             raise
 
 
-class EncoderSession(_Session[_ext.EncoderSession]):
+class EncoderSession(Session[_ext.EncoderSession]):
     """A stream from 24 kHz mono PCM to codes. Made by :meth:`codec_core.CodecModel.encoder`."""
 
     direction = "encoder"
@@ -126,8 +151,7 @@ class EncoderSession(_Session[_ext.EncoderSession]):
         frame = pcm_rows(pcm)
         if frame.shape != (self.info.frame_samples,):
             raise InputShapeError("PCM", str(list(frame.shape)), f"[{self.info.frame_samples}]: one frame")
-        codes: NDArray[np.int32] = _ext.encode_batch([self.native], frame[np.newaxis], observer)[0]
-        return codes
+        return self._encode_frame(frame, observer)
 
     def push(self, chunk: ArrayLike) -> NDArray[np.int32]:
         """Take PCM of any length and encode the frames it completes.
@@ -182,11 +206,16 @@ class EncoderSession(_Session[_ext.EncoderSession]):
             self.native.require_open()
         with self._all_or_nothing(len(frames)):
             for index, frame in enumerate(frames):
-                codes[:, index] = _ext.encode_batch([self.native], frame[np.newaxis])[0]
+                codes[:, index] = self._encode_frame(frame)
+        return codes
+
+    def _encode_frame(self, frame: NDArray[np.float32], observer: StageObserver | None = None) -> NDArray[np.int32]:
+        with self._naming_the_frame():
+            codes: NDArray[np.int32] = _ext.encode_batch([self.native], frame[np.newaxis], observer)[0]
         return codes
 
 
-class DecoderSession(_Session[_ext.DecoderSession]):
+class DecoderSession(Session[_ext.DecoderSession]):
     """A stream from codes to 24 kHz mono PCM. Made by :meth:`codec_core.CodecModel.decoder`."""
 
     direction = "decoder"
@@ -211,8 +240,7 @@ class DecoderSession(_Session[_ext.DecoderSession]):
         frame = code_rows(codes)
         if frame.shape != (self.levels,):
             raise InputShapeError("codes", str(list(frame.shape)), f"[{self.levels}]: one frame")
-        pcm: NDArray[np.float32] = _ext.decode_batch([self.native], frame[np.newaxis], observer)[0]
-        return pcm
+        return self._decode_frame(frame, observer)
 
     def push(self, codes: ArrayLike) -> NDArray[np.float32]:
         """Decode several frames.
@@ -235,8 +263,13 @@ class DecoderSession(_Session[_ext.DecoderSession]):
             self.native.require_open()
         with self._all_or_nothing(len(pcm)):
             for index, frame in enumerate(np.ascontiguousarray(rows.T)):
-                pcm[index] = _ext.decode_batch([self.native], frame[np.newaxis])[0]
+                pcm[index] = self._decode_frame(frame)
         return pcm.reshape(-1)
+
+    def _decode_frame(self, frame: NDArray[np.int32], observer: StageObserver | None = None) -> NDArray[np.float32]:
+        with self._naming_the_frame():
+            pcm: NDArray[np.float32] = _ext.decode_batch([self.native], frame[np.newaxis], observer)[0]
+        return pcm
 
     def reset(self) -> None:
         """Become as a new session, bit for bit."""

@@ -11,6 +11,7 @@ import pytest
 from codec_core import CodecModel
 from codec_core.errors import (
     InputShapeError,
+    InputTypeError,
     ModelAccessError,
     ModelFormatError,
     SettingError,
@@ -113,5 +114,31 @@ def test_batches_of_unequal_sessions_are_refused(tiny_model: CodecModel, tiny_mo
     with pytest.raises(SettingError, match="levels of session 1"):
         tiny_model.encode_batch([tiny_model.encoder(8), tiny_model.encoder(4)], frames)
     other = CodecModel.open(tiny_model_path)
-    with pytest.raises(SettingError, match="model of session 1"):
+    with pytest.raises(SettingError, match="session 1: found one of model 'mimi-synth-tiny'"):
         tiny_model.encode_batch([tiny_model.encoder(8), other.encoder(8)], frames)
+    with pytest.raises(SettingError, match="session 0"):
+        tiny_model.encode_batch([other.encoder(8), other.encoder(8)], frames)
+
+
+@pytest.mark.parametrize("stranger", [None, 1, "session"])
+def test_batches_of_what_is_no_session_are_refused(tiny_model: CodecModel, stranger: object):
+    with pytest.raises(InputTypeError, match=r"session 0.*EncoderSession"):
+        tiny_model.encode_batch([stranger], np.zeros((1, 1920), np.float32))  # type: ignore[list-item]
+
+
+def test_batches_of_the_wrong_direction_are_refused(tiny_model: CodecModel):
+    with pytest.raises(InputTypeError, match="found DecoderSession, expected EncoderSession"):
+        tiny_model.encode_batch([tiny_model.decoder(8)], np.zeros((1, 1920), np.float32))  # type: ignore[list-item]
+    with pytest.raises(InputTypeError, match="found EncoderSession, expected DecoderSession"):
+        tiny_model.decode_batch([tiny_model.encoder(8)], np.zeros((1, 8), np.int32))  # type: ignore[list-item]
+
+
+def test_a_refused_file_is_named(tmp_path: Path):
+    path = tmp_path / "page.gguf"
+    path.write_bytes(b"GGUF" + bytes(2))
+    with pytest.raises(ModelFormatError, match=r"page\.gguf"):
+        CodecModel.open(path)
+
+
+def test_a_model_says_what_it_is(tiny_model: CodecModel):
+    assert repr(tiny_model).startswith("<CodecModel mimi-synth-tiny: f32, kyutai numerics, 32 levels, ")

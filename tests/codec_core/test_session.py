@@ -13,6 +13,7 @@ from codec_core.errors import (
     InputShapeError,
     InputTypeError,
     NonFiniteInputError,
+    NumericOverflowError,
     SessionBusyError,
     SessionClosedError,
     SettingError,
@@ -56,7 +57,7 @@ def test_strided_and_read_only_pcm_is_taken(tiny_model: CodecModel, pcm: np.ndar
 def test_a_sample_that_is_not_finite_is_named(tiny_model: CodecModel, value: float, word: str):
     frame = FRAME.copy()
     frame[77] = value
-    with pytest.raises(NonFiniteInputError, match=f"sample 77 of lane 0: found {word}"):
+    with pytest.raises(NonFiniteInputError, match=f"sample 77 of frame 0: found {word}"):
         tiny_model.encoder().encode(frame)
 
 
@@ -112,7 +113,7 @@ def test_a_code_out_of_range_is_refused(tiny_model: CodecModel, dtype: str, valu
 
 
 def test_a_code_out_of_range_is_named(tiny_model: CodecModel):
-    with pytest.raises(CodeRangeError, match=r"code at level 3 of lane 0: found 32, expected 0 \.\. 31"):
+    with pytest.raises(CodeRangeError, match=r"code at level 3 of frame 0: found 32, expected 0 \.\. 31"):
         tiny_model.decoder(8).decode([0, 0, 0, 32, 0, 0, 0, 0])
 
 
@@ -177,6 +178,28 @@ def test_sessions_in_many_threads_share_a_model(default_model: CodecModel, pcm: 
         thread.join()
     assert len(found) == 6
     assert all(np.array_equal(codes, expected) for codes in found.values())
+
+
+def test_a_refusal_names_the_frame_of_the_stream(tiny_model: CodecModel, pcm: np.ndarray):
+    decoder = tiny_model.decoder(8)
+    codes = np.zeros((8, 6), np.int32)
+    decoder.push(codes)
+    codes[2, 4] = 99
+    with pytest.raises(CodeRangeError, match="level 2 of frame 10"):
+        decoder.push(codes)
+    encoder = tiny_model.encoder(8)
+    loud = pcm[: 3 * 1920].copy()
+    loud[2 * 1920 :] = 3e38
+    with pytest.raises(NumericOverflowError, match="latent of frame 2"):
+        encoder.push(loud)
+
+
+def test_a_session_closes_itself_at_the_end_of_a_block(tiny_model: CodecModel):
+    with tiny_model.encoder(8) as session:
+        session.encode(FRAME)
+        assert repr(session) == "<EncoderSession of mimi-synth-tiny: 8 levels, 1 frames>"
+    with pytest.raises(SessionClosedError):
+        session.encode(FRAME)
 
 
 def test_a_session_keeps_its_model_alive(tiny_model_path, pcm: np.ndarray):
