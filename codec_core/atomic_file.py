@@ -47,6 +47,25 @@ def atomic_output(destination: str | os.PathLike[str], *, replace: bool, error: 
             temporary.unlink()
 
 
+def require_other_file(source: str | os.PathLike[str], destination: str | os.PathLike[str], *, error: type[CodecError]) -> None:
+    """Refuse to write over what is read, under whatever name: the same path, a link to it, or another hard link.
+
+    Args:
+        source: what is read.
+        destination: what is to be written. Neither need exist.
+        error: class of the error.
+
+    Raises:
+        CodecError: of class ``error``; both names are one file.
+
+    """
+    is_same = False
+    with contextlib.suppress(OSError, ValueError):
+        is_same = Path(source).samefile(destination)
+    if is_same:
+        raise error(os.fspath(destination), "the source itself", "another file to write")
+
+
 def _exists(final: Path) -> OutputExistsError:
     return OutputExistsError(str(final), "a file of that name", "a name that is free")
 

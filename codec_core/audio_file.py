@@ -20,12 +20,15 @@ import soundfile  # type: ignore[import-untyped]
 from codec_core.atomic_file import atomic_output
 from codec_core.errors import AudioFileError, SettingError
 from codec_core.pcm import CODEC_RATE_HZ, Float32Array, PcmIntake, to_int16
+from codec_core.wav_header import declared_wav_samples
 
 STANDARD_INPUT: Final = "-"
 BLOCK_SAMPLES: Final = 65_536
 """Samples per channel read at once."""
 _SPOOL_MEMORY_BYTES: Final = 8 << 20
 _COPY_BYTES: Final = 1 << 20
+_UNKNOWN_SAMPLES: Final = 1 << 36
+"""Most a FLAC header can declare; libsndfile reports more where it declares nothing."""
 _WAV_CAP_BYTES: Final = (1 << 32) - 1024
 
 
@@ -48,14 +51,19 @@ class AudioReader:
         """
         self.subject = "standard input" if str(source) == STANDARD_INPUT else str(source)
         self._spool: IO[bytes] | None = None
+        self._intake_samples = 0
         try:
             if str(source) == STANDARD_INPUT:
                 self._spool = _spool(sys.stdin.buffer)
             elif not Path(source).is_file():
                 found = "no regular file" if Path(source).exists() else "no such file"
                 raise AudioFileError(self.subject, found, "an audio file")
+            self._declared_samples = _declared_samples(self._spool or source)
             self._file = soundfile.SoundFile(self._spool or os.fspath(source))
             self._intake = PcmIntake(self._file.samplerate, self._file.channels)
+        except EOFError as cause:
+            self.close()
+            raise AudioFileError(self.subject, "an empty file", "an audio file") from cause
         except (soundfile.SoundFileError, OSError, TypeError) as cause:
             self.close()
             raise AudioFileError(self.subject, _reason(cause), "an audio file libsndfile can read") from cause
@@ -78,6 +86,14 @@ class AudioReader:
         """Samples at 24 kHz the file claims to hold; good for a progress bar, not for an allocation."""
         return round(int(self._file.frames) * CODEC_RATE_HZ / self.sample_rate_hz)
 
+    @property
+    def missing(self) -> str | None:
+        """Once all of :meth:`pcm` is read: how much less the file held than its header says; None where nothing is missing."""
+        found, declared = self._intake_samples, self._declared_samples
+        if self._file.format == "FLAC" and self._file.frames < _UNKNOWN_SAMPLES:
+            declared = int(self._file.frames)
+        return None if declared is None or found >= declared else f"the file ends early: {found} of {declared} samples"
+
     def pcm(self) -> Iterator[Float32Array]:
         """Yield the whole file as float32 mono at 24 kHz, in pieces of any length but 0. To be used once.
 
@@ -91,6 +107,7 @@ class AudioReader:
                 block = self._file.read(BLOCK_SAMPLES, dtype="float32", always_2d=True)
             except (soundfile.SoundFileError, OSError) as cause:
                 raise AudioFileError(self.subject, _reason(cause), "undamaged audio") from cause
+            self._intake_samples += len(block)
             piece = self._intake.push(block) if len(block) else self._intake.flush()
             if len(piece):
                 yield piece
@@ -132,8 +149,8 @@ class WavWriter:
         block: npt.NDArray[Any] = to_int16(pcm)
         try:
             self._file.write(block)
-        except (soundfile.SoundFileError, OSError) as cause:
-            raise AudioFileError(self._subject, _reason(cause), "a file that can be written") from cause
+        except (soundfile.SoundFileError, OSError, AssertionError) as cause:
+            raise AudioFileError(self._subject, _write_reason(self._file.name, cause), "a file that can be written") from cause
         self.samples += len(pcm)
 
 
@@ -149,11 +166,10 @@ def open_wav(path: str | os.PathLike[str]) -> Iterator[WavWriter]:
         raise AudioFileError(str(path), f"the suffix {Path(path).suffix!r}", ".wav")
     with atomic_output(path, replace=True, error=AudioFileError) as temporary:
         try:
-            file = soundfile.SoundFile(temporary, "w", CODEC_RATE_HZ, 1, format="WAV", subtype="PCM_16")
-        except (soundfile.SoundFileError, OSError) as cause:
-            raise AudioFileError(str(path), _reason(cause), "a file that can be written") from cause
-        with file:
-            yield WavWriter(file, str(path))
+            with soundfile.SoundFile(temporary, "w", CODEC_RATE_HZ, 1, format="WAV", subtype="PCM_16") as file:
+                yield WavWriter(file, str(path))
+        except soundfile.SoundFileError as cause:
+            raise AudioFileError(str(path), _write_reason(temporary, cause), "a file that can be written") from cause
 
 
 def _spool(stream: IO[bytes]) -> IO[bytes]:
@@ -163,6 +179,36 @@ def _spool(stream: IO[bytes]) -> IO[bytes]:
         spool.write(piece)
     spool.seek(0)
     return spool
+
+
+def _declared_samples(source: IO[bytes] | str | os.PathLike[str]) -> int | None:
+    """Return what a WAV header declares. Opens the file itself, so that the system says why it cannot be read.
+
+    Raises:
+        EOFError: the file is empty.
+        OSError: it cannot be read.
+
+    """
+    with Path(source).open("rb") if isinstance(source, str | os.PathLike) else contextlib.nullcontext(source) as file:
+        is_empty = not file.read(1)
+        file.seek(0)
+        declared = declared_wav_samples(file)
+        file.seek(0)
+    if is_empty:
+        raise EOFError
+    return declared
+
+
+def _write_reason(path: str | os.PathLike[str], cause: Exception) -> str:
+    """Return why a file cannot be written. libsndfile keeps the system's reason to itself; writing once more tells it."""
+    try:
+        with Path(path).open("ab") as file:
+            file.write(bytes(_COPY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as refused:
+        return _reason(refused)
+    return _reason(cause)
 
 
 def _reason(cause: Exception) -> str:

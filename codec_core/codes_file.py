@@ -16,6 +16,7 @@ numerics, which program.
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -31,7 +32,9 @@ __all__ = [
     "format_of",
     "parse_codes",
     "read_codes",
+    "read_codes_from_input",
     "read_limited",
+    "require_levels",
     "serialize_codes",
     "write_codes",
 ]
@@ -75,7 +78,8 @@ def read_limited(path: str | os.PathLike[str]) -> bytes:
     try:
         # Never blocks on a pipe: what is not a regular file has no size to trust.
         if not Path(path).is_file():
-            raise CodesFileError(str(path), "no regular file", "a file of codes")
+            found = "no regular file" if Path(path).exists() else "no such file"
+            raise CodesFileError(str(path), found, "a file of codes")
         with Path(path).open("rb") as file:
             data = file.read(FILE_CAP_BYTES + 1)
     except OSError as cause:
@@ -83,6 +87,40 @@ def read_limited(path: str | os.PathLike[str]) -> bytes:
     if len(data) > FILE_CAP_BYTES:
         raise CodesFileError(str(path), f"more than {FILE_CAP_BYTES} bytes", "a smaller file")
     return data
+
+
+def read_codes_from_input(form: CodesFormat) -> CodesDocument:
+    """Read codes from standard input.
+
+    Raises:
+        CodesFileError: there are more than :data:`FILE_CAP_BYTES`, or they are not of that format.
+
+    """
+    subject = "standard input"
+    data = sys.stdin.buffer.read(FILE_CAP_BYTES + 1)
+    if len(data) > FILE_CAP_BYTES:
+        raise CodesFileError(subject, f"more than {FILE_CAP_BYTES} bytes", "fewer")
+    return parse_codes(data, form, subject)
+
+
+def require_levels(document: CodesDocument, levels: int, subject: str) -> None:
+    """Refuse codes of more levels than a model has.
+
+    Args:
+        document: the codes.
+        levels: how many the model has.
+        subject: what to call the codes in the error.
+
+    Raises:
+        CodesFileError: there are more; says so where the array looks transposed.
+
+    """
+    if document.levels <= levels:
+        return
+    expected = f"1 .. {levels}, the levels of the model"
+    if document.frames <= levels:
+        expected += "; the layout is [levels, frames], and this array may be transposed"
+    raise CodesFileError(f"{subject}: levels", f"{document.levels}", expected)
 
 
 def write_codes(path: str | os.PathLike[str], document: CodesDocument) -> None:

@@ -38,22 +38,25 @@ class CodesComparison:
 
     @property
     def code_match(self) -> float:
-        """Share of common codes that are equal; 1 where there is none to compare."""
-        return _share(self.matches)
+        """Share of common codes that are equal. Where there is none, 1 if the shapes are equal and 0 if not."""
+        return self._share(self.matches)
 
     @property
     def level_match(self) -> list[float]:
         """The same by level."""
-        return [_share(row) for row in self.matches]
+        return [self._share(row) for row in self.matches]
 
     @property
     def frame_match(self) -> list[float]:
         """The same by frame."""
-        return [_share(column) for column in self.matches.T]
+        return [self._share(column) for column in self.matches.T]
 
     def prefix_match(self, levels: int) -> float:
         """Share of codes of the first ``levels`` that are equal: late levels inherit the differences of early ones."""
-        return _share(self.matches[:levels])
+        return self._share(self.matches[:levels])
+
+    def _share(self, matches: npt.NDArray[np.bool_]) -> float:
+        return float(matches.mean()) if matches.size else float(self.expected_shape == self.found_shape)
 
 
 @dataclass(frozen=True)
@@ -114,10 +117,6 @@ def read_any_codes(path: str) -> CodesDocument:
             raise
         return parse_codes_text(data, path)
     return read_codes(path)
-
-
-def _share(matches: npt.NDArray[np.bool_]) -> float:
-    return float(matches.mean()) if matches.size else 1.0
 
 
 def _decibels(power: float, error_power: float) -> float:

@@ -2,7 +2,7 @@
 
 The files themselves are kept where the hub's own tools keep them (``HF_HOME``), so weights that are there already are not
 fetched again, and other tools find them. ``HF_ENDPOINT`` names a mirror, ``HF_HUB_OFFLINE=1`` keeps off the network. Needs the
-package ``huggingface_hub``, which the extra ``hub`` installs.
+package ``huggingface_hub``, which the extra ``hub`` of this distribution installs.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _hub() -> Any:
         import huggingface_hub.errors  # noqa: PLC0415
         import huggingface_hub.utils  # noqa: PLC0415
     except ImportError as cause:
-        expected = "the extra that fetches weights: pip install 'mimi-server[hub]'"
+        expected = "the package that fetches weights: pip install huggingface_hub"
         raise UnavailableError("huggingface_hub", "not installed", expected) from cause
     return huggingface_hub
 

@@ -83,7 +83,7 @@ async def _refuse_path(request: Request, cause: Exception) -> JSONResponse:
     if allowed is not None:
         error: CodecError = MethodError("method", found=request.method, expected=allowed)
     else:
-        error = NotFoundError("path", found=quoted(request.url.path))
+        error = NotFoundError("path", found=quoted(request.url.path), expected="one of those that /docs lists")
     return JSONResponse({"error": error_fields(error)}, answer_for(error).http_status, headers)
 
 

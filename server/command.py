@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from codec_core import CodecModel, __version__
+from codec_core.cli.report import print_error
 from codec_core.errors import CodecError, SettingError
 from server.app import create_app
 from server.process import bind, serve, url_of
@@ -35,12 +36,12 @@ def run(**given: Any) -> None:
         settings = read_settings(given)
         listener = bind(settings)
     except SettingError as error:
-        typer.echo(f"mimi serve: {error}", err=True)
+        print_error(error)
         raise typer.Exit(2) from error
     try:
-        model = CodecModel.open(settings.model, settings.numerics, settings.threads, settings.ram_budget_bytes)
+        model = CodecModel.open(settings.model, settings.numerics, settings.threads)
     except CodecError as error:
-        typer.echo(f"mimi serve: {error}", err=True)
+        print_error(error)
         raise typer.Exit(1) from error
     serve(create_app(settings, model), settings, listener, lambda: _announce(model, url_of(listener)))
 
@@ -58,7 +59,19 @@ def read_settings(given: dict[str, Any]) -> Settings:
         first = cause.errors(include_url=False)[0]
         name = str(first["loc"][0])
         where = option_name(name) if given.get(name) is not None else ENVIRONMENT_PREFIX + name.upper()
-        raise SettingError(where, found=repr(first["input"]), expected=first["msg"]) from cause
+        raise SettingError(where, found=repr(first["input"]), expected=_legal(name)) from cause
+
+
+def _legal(name: str) -> str:
+    """Say which values a setting may have."""
+    field = Settings.model_fields[name]
+    if get_origin(field.annotation) is Literal:
+        return " | ".join(get_args(field.annotation))
+    plain = _plain_type(field.annotation)
+    if plain is not int:
+        return "true | false" if plain is bool else "text"
+    low, high = (next((getattr(one, bound) for one in field.metadata if hasattr(one, bound)), None) for bound in ("ge", "le"))
+    return f"at least {low}" if high is None else f"{low} .. {high}"
 
 
 def _announce(model: CodecModel, url: str) -> None:

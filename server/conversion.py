@@ -15,6 +15,7 @@ from codec_core.codes_file import CodesDocument, CodesFormat, parse_codes, seria
 from codec_core.errors import AudioFileError, CodeRangeError, CodesFileError, SettingError
 from codec_core.framing import FrameAccumulator
 from server.errors import BodyTooLargeError
+from server.frame_errors import naming_frame
 from server.media import CodesForm
 from server.sample_format import AudioIntake
 from server.service import Service, version
@@ -44,6 +45,7 @@ async def encode_clip(service: Service, settings: StreamSettings, path: Path, *,
 
     Raises:
         AudioFileError, PayloadError, NonFiniteInputError: the file is refused.
+        NumericOverflowError: a frame drives the network out of range; it is named.
         BodyTooLargeError: the clip is longer than one may be.
 
     """
@@ -52,12 +54,18 @@ async def encode_clip(service: Service, settings: StreamSettings, path: Path, *,
     encoder = service.model.encoder(settings.levels)
     rows: list[Array] = []
     samples = 0
+
+    async def encode(pcm_frames: Array) -> None:
+        for pcm in pcm_frames:
+            with naming_frame(len(rows)):
+                rows.append(await service.executor.encode(encoder, pcm))
+
     try:
         async for piece in _in_thread(pieces):
             samples += len(piece)
             _check_length(service, samples)
-            rows.extend([await service.executor.encode(encoder, pcm) for pcm in frames.push(piece)])
-        rows.extend([await service.executor.encode(encoder, pcm) for pcm in frames.flush()])
+            await encode(frames.push(piece))
+        await encode(frames.flush())
     finally:
         service.executor.retire(encoder)
     codes = np.array(rows, np.int32).reshape(-1, settings.levels).T
@@ -72,9 +80,11 @@ async def decode_clip(service: Service, document: CodesDocument, path: Path) -> 
     try:
         with open_wav(path) as writer:
             for first in range(0, document.frames, WRITE_FRAMES):
-                block = document.codes[:, first : first + WRITE_FRAMES].T
-                pcm = np.concatenate([await service.executor.decode(decoder, codes) for codes in block])
-                pcm = pcm[: wanted - written]
+                block: list[Array] = []
+                for index, codes in enumerate(document.codes[:, first : first + WRITE_FRAMES].T, first):
+                    with naming_frame(index):
+                        block.append(await service.executor.decode(decoder, codes))
+                pcm = np.concatenate(block)[: wanted - written]
                 await asyncio.to_thread(writer.write, pcm)
                 written += len(pcm)
     finally:

@@ -23,7 +23,8 @@
         ├── UnsupportedMediaError  unsupported_media  a Content-Type that is not taken
         ├── NotAcceptableError     not_acceptable     an Accept that names nothing that can be made
         ├── NotFoundError          not_found          no such path
-        └── MethodError            method             a path that does not take this method
+        ├── MethodError            method             a path that does not take this method
+        └── UpgradeRequiredError   upgrade_required   a plain request where a WebSocket handshake is due
 
 Every class has one row in :mod:`server.status_map`, where its HTTP status and its WebSocket close code are.
 """
@@ -169,3 +170,9 @@ class MethodError(ServiceError):
     """A path that does not take this method."""
 
     code = "method"
+
+
+class UpgradeRequiredError(ServiceError):
+    """A plain request where a WebSocket handshake is due."""
+
+    code = "upgrade_required"

@@ -53,14 +53,14 @@ _REFUSALS = (400, 401, 403, 406, 408, 413, 415, 422, 503)
 ENCODE: dict[str, Any] = {
     "parameters": [
         _LEVELS,
-        _parameter("format", f"Of {RAW_MEDIA} bodies.", {"type": "string", "enum": list(FORMATS), "default": FORMATS[0]}),
+        _parameter("format", f"Of {RAW_MEDIA} bodies only.", {"type": "string", "enum": list(FORMATS), "default": FORMATS[0]}),
         _parameter(
             "sample_rate",
-            f"Of {RAW_MEDIA} bodies, Hz.",
+            f"Of {RAW_MEDIA} bodies only, Hz.",
             {"type": "integer", "minimum": SAMPLE_RATE_RANGE_HZ[0], "maximum": SAMPLE_RATE_RANGE_HZ[1], "default": 24000},
         ),
         _parameter(
-            "channels", f"Of {RAW_MEDIA} bodies.", {"type": "integer", "minimum": 1, "maximum": CHANNELS_MAX, "default": 1}
+            "channels", f"Of {RAW_MEDIA} bodies only.", {"type": "integer", "minimum": 1, "maximum": CHANNELS_MAX, "default": 1}
         ),
         _NUMERICS,
     ],

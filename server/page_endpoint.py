@@ -80,7 +80,7 @@ async def web_file(request: Request, name: str) -> Response:
 def _answer(request: Request, name: str) -> Response:
     file = WEB_FILES.get(name)
     if file is None:
-        raise NotFoundError("path", found=quoted(request.url.path))
+        raise NotFoundError("path", found=quoted(request.url.path), expected="a file of the pages")
     headers = {**SECURITY_HEADERS, "cache-control": CACHING, "etag": file.etag}
     if file.etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)

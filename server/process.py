@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import errno
 import ipaddress
 import signal
 import socket
@@ -85,7 +86,9 @@ def bind(settings: Settings) -> socket.socket:
         listener.bind(address)
     except OSError as cause:
         found_text = f"{settings.host}:{settings.port}: {cause.strerror or cause}"
-        raise SettingError("host and port", found=found_text, expected="an address that can be listened on") from cause
+        taken = cause.errno == errno.EADDRINUSE
+        expected = "--port N, or 0 for any free one" if taken else "an address that can be listened on"
+        raise SettingError("host and port", found=found_text, expected=expected) from cause
     return listener
 
 

@@ -14,6 +14,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 
 from codec_core.codes_file import CodesDocument
+from codec_core.errors import SettingError
 from server import openapi
 from server.conversion import decode_clip, encode_clip, most_frames, parse_body, serialize_body
 from server.errors import BodyTimeoutError, BodyTooLargeError
@@ -23,8 +24,10 @@ from server.service import ClientGoneError, Service, service_of
 from server.wire_settings import (
     DECODE_CLIP_SETTINGS,
     ENCODE_CLIP_SETTINGS,
+    RAW_CLIP_SETTINGS,
     StreamSettings,
     parse_settings,
+    quoted,
     unique_fields,
 )
 
@@ -49,6 +52,8 @@ async def encode(request: Request) -> Response:
     check_origin(request, service.settings.origin_allow_list)
     settings = _settings(request, service, ENCODE_CLIP_SETTINGS)
     media = content_media(request.headers.get("content-type"), AUDIO_IN_MEDIA)
+    if media != RAW_MEDIA:
+        _refuse_raw_settings(request, media)
     answer_media = accepted_media(request.headers.get("accept"), tuple(CODES_MEDIA))
     with service.registry.lease("conversion"), tempfile.TemporaryDirectory(prefix="mimi-") as folder:
         path = Path(folder, "body")
@@ -86,6 +91,13 @@ async def decode(request: Request) -> Response:
 def _settings(request: Request, service: Service, allowed: tuple[str, ...]) -> StreamSettings:
     fields = unique_fields(request.query_params.multi_items())
     return parse_settings(fields, service.offer, allowed=allowed, from_text=True)
+
+
+def _refuse_raw_settings(request: Request, media: str) -> None:
+    for name in RAW_CLIP_SETTINGS:
+        if name in request.query_params:
+            expected = f"none with {media}, which says it itself: only for raw PCM, {RAW_MEDIA}"
+            raise SettingError(name, found=quoted(request.query_params[name]), expected=expected)
 
 
 def _facts(document: CodesDocument) -> dict[str, str]:

@@ -112,7 +112,8 @@ class SessionRegistry:
             raise CapacityError(f"{kind}s", found, "a free place", retry_after_ms=self._retry_after_ms)
 
     def _draining_error(self) -> DrainingError:
-        return DrainingError("service", found="a service that is going down", retry_after_ms=self._retry_after_ms)
+        found, expected = "one that is going down", "one that takes new work"
+        return DrainingError("service", found, expected, retry_after_ms=self._retry_after_ms)
 
     def _holders(self) -> list[Drainable]:
         return [lease.holder for lease in self._leases["stream"].values() if lease.holder is not None]

@@ -67,6 +67,7 @@ STATUS_MAP: dict[str, Answer] = {
     "not_acceptable": Answer(406, 1008, "Nothing named by Accept can be made."),
     "not_found": Answer(404, 1008, "No such path."),
     "method": Answer(405, 1008, "The path does not take this method."),
+    "upgrade_required": Answer(426, 1008, "This address is for WebSocket only."),
 }
 
 

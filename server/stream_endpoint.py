@@ -14,7 +14,7 @@ from collections.abc import Coroutine
 from dataclasses import asdict
 from typing import Any, NoReturn
 
-from fastapi import APIRouter, WebSocket, WebSocketDisconnect
+from fastapi import APIRouter, Request, Response, WebSocket, WebSocketDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import Message
 
@@ -23,9 +23,11 @@ from server.errors import (
     DrainingError,
     HelloTimeoutError,
     IdleTimeoutError,
+    NotFoundError,
     NotOfferedError,
     SessionTimeoutError,
     TooSlowError,
+    UpgradeRequiredError,
 )
 from server.inbox import Inbox
 from server.origin import check_origin
@@ -38,6 +40,7 @@ from server.wire import Close, Event, Hello, ServerWire
 from server.wire_messages import PROTOCOL_VERSION, SUBPROTOCOL, error_text, server_text
 from server.wire_settings import quoted
 
+STREAM_PATH = "/v1/stream"
 LAST_WORDS_S = 1.0
 """Time for the error message of a stream that is ended."""
 WARNING_INTERVAL_S = 1.0
@@ -48,10 +51,24 @@ log = logging.getLogger("mimi.server.stream")
 router = APIRouter()
 
 
-@router.websocket("/v1/stream")
+@router.websocket(STREAM_PATH)
 async def stream(websocket: WebSocket) -> None:
     """Serve one connection from handshake to close."""
     await StreamConnection(websocket, service_of(websocket)).run()
+
+
+@router.websocket("/{path:path}")
+async def no_stream(websocket: WebSocket) -> None:
+    """Refuse a handshake to any other path."""
+    await _deny(websocket, NotFoundError("path", found=quoted(websocket.url.path), expected=STREAM_PATH))
+
+
+@router.api_route(STREAM_PATH, methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], include_in_schema=False)
+async def no_handshake(request: Request) -> Response:
+    """Say to a plain request what this address is for."""
+    found = f"a plain {request.method}"
+    error = UpgradeRequiredError("request", found=found, expected=f"a WebSocket handshake, ws://HOST:PORT{STREAM_PATH}")
+    return _refusal(error, {"upgrade": "websocket", "connection": "upgrade"})
 
 
 class StreamConnection:
@@ -72,8 +89,7 @@ class StreamConnection:
         try:
             check_origin(self._websocket, self._settings.origin_allow_list)
         except CodecError as error:
-            answer = JSONResponse({"error": error_fields(error)}, answer_for(error).http_status)
-            await self._websocket.send_denial_response(answer)
+            await _deny(self._websocket, error)
             return
         try:
             await self._serve()
@@ -250,6 +266,16 @@ class StreamConnection:
                 async with asyncio.timeout(LAST_WORDS_S):
                     await self._send_now(error_text(error))
             await self._websocket.close(answer_for(error).close_code, error.code)
+
+
+def _refusal(error: CodecError, headers: dict[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"error": error_fields(error)}, answer_for(error).http_status, headers)
+
+
+async def _deny(websocket: WebSocket, error: CodecError) -> None:
+    """Answer a handshake with an HTTP refusal."""
+    log.info("stream refused: %s: %s", error.code, error)
+    await websocket.send_denial_response(_refusal(error))
 
 
 async def _first_of(*tasks: asyncio.Future[Any]) -> None:

@@ -16,6 +16,7 @@ from codec_core import CodecModel
 from codec_core.framing import FrameAccumulator
 from server.codec_executor import CodecExecutor
 from server.errors import ProtocolError
+from server.frame_errors import naming_frame
 from server.sample_format import AudioIntake, AudioOutlet
 from server.wire import Ack, Audio, Close, Codes, Event, Flush, Hello, Ping, Reset
 from server.wire_messages import KIND_PCM, pack_codes, pack_frame, server_text
@@ -89,7 +90,8 @@ class StreamSession:
 
     async def _encode_frames(self, frames: Array) -> None:
         for pcm in frames:
-            codes = await self._executor.encode(self._required(self._encoder), pcm)
+            with naming_frame(self._epoch_frames):
+                codes = await self._executor.encode(self._required(self._encoder), pcm)
             if self._settings.mode == "encode" or self._settings.echo_codes == "on":
                 await self._send_codes(codes)
             if self._settings.mode == "echo":
@@ -97,7 +99,8 @@ class StreamSession:
             self._count_frame()
 
     async def _play(self, codes: Array) -> None:
-        pcm = await self._executor.decode(self._required(self._decoder), codes)
+        with naming_frame(self._epoch_frames):
+            pcm = await self._executor.decode(self._required(self._decoder), codes)
         await self._warn_of_clipping(pcm)
         await self._send_pcm(self._outlet.push(pcm))
 

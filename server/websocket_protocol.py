@@ -8,6 +8,7 @@ the socket while the application has not taken what came (so TCP pushes back), a
 * closing does not wait for a peer that does not read, and what it leaves unread is thrown away after a while;
 * after a refusal the rest of what the peer sends is read and dropped, since closing on unread bytes resets the connection and
   the peer would lose the refusal;
+* a handshake that is answered with an HTTP refusal counts as done, instead of as an error in the log that any page could fill;
 * any bytes prove a peer alive, since its pong may be queued behind its own audio.
 """
 
@@ -22,6 +23,7 @@ from uvicorn.server import ServerState
 from websockets.frames import CloseCode, Frame
 from websockets.protocol import State
 from websockets.server import ServerProtocol
+from websockets.typing import LoggerLike
 
 from codec_core.errors import CodecError
 from server.errors import MessageFloodError, MessageTooBigError, PayloadError
@@ -36,13 +38,17 @@ CLOSE_GRACE_S = 5.0
 class NamingProtocol(ServerProtocol):
     """The sans-IO half: a message it refuses by itself gets our ``error`` message before the close frame."""
 
+    def __init__(self, max_message_bytes: int, logger: LoggerLike) -> None:
+        super().__init__(max_size=max_message_bytes, logger=logger)
+        self._max_message_bytes = max_message_bytes
+
     def fail(self, code: CloseCode | int, reason: str = "") -> None:
         """Fail the connection; see the base class."""
-        error = _named(int(code), reason)
-        if error is None or self.state is not State.OPEN:
-            super().fail(code, reason)
+        if code == CloseCode.MESSAGE_TOO_BIG and self.state is State.OPEN:
+            expected = f"at most {self._max_message_bytes} bytes"
+            self.refuse(MessageTooBigError("message", found="a bigger one", expected=expected))
         else:
-            self.refuse(error)
+            super().fail(code, reason)
 
     def refuse(self, error: CodecError) -> None:
         """Fail the connection with an error of the tree."""
@@ -63,7 +69,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.naming = NamingProtocol(max_size=config.ws_max_size, logger=self.logger)
+        self.naming = NamingProtocol(config.ws_max_size, self.logger)
         self.conn = self.naming
 
     def data_received(self, data: bytes) -> None:
@@ -127,6 +133,8 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         if closing:
             self.writable.set()
         await super().send(message)
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
+            self.handshake_complete = True
         if closing and self.close_timer is not None:
             self.close_timer.cancel()
             self.close_timer = self.loop.call_later(CLOSE_GRACE_S, self._cut)
@@ -156,9 +164,3 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 def bounded_protocol(max_queued_messages: int) -> type[BoundedWebSocketProtocol]:
     """Make the connection class for a server whose connections may have this many unread messages."""
     return type("BoundedWebSocketProtocol", (BoundedWebSocketProtocol,), {"max_queued_messages": max_queued_messages})
-
-
-def _named(code: int, reason: str) -> CodecError | None:
-    if code == CloseCode.MESSAGE_TOO_BIG:
-        return MessageTooBigError("message", found=reason)
-    return None

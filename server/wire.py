@@ -176,7 +176,7 @@ class ServerWire:
 
     def _check_legal(self, kind: str, fields: Mapping[str, object]) -> None:
         if kind in NOT_OFFERED_MESSAGES:
-            raise NotOfferedError(kind)
+            raise NotOfferedError("type", found=quoted(kind), expected=" | ".join(CLIENT_MESSAGES))
         spec = CLIENT_MESSAGES.get(kind)
         if spec is None:
             raise ProtocolError("type", found=quoted(kind), expected=" | ".join(CLIENT_MESSAGES))
@@ -189,16 +189,18 @@ class ServerWire:
                 raise ProtocolError(f"{kind}.{name}", found="nothing", expected="the field")
         for name in fields:
             if name not in spec.required + spec.optional:
-                raise ProtocolError(f"{kind}.{quoted(name)}", found="an unknown field")
+                legal = " | ".join(("type", *spec.required, *spec.optional))
+                raise ProtocolError(f"{kind}.{quoted(name)}", found="an unknown field", expected=legal)
 
     def _json_codes(self, value: object) -> tuple[int, ...]:
         settings = self.settings
         if settings is None or settings.mode != "decode" or settings.codes != "json":
             raise WrongKindError("codes", found="a text message", expected="mode=decode and codes=json")
         if not isinstance(value, list) or len(value) != settings.levels:
-            raise PayloadError("codes.codes", found=quoted(value), expected=f"a list of {settings.levels} codes")
-        if not all(isinstance(code, int) and not isinstance(code, bool) for code in value):
-            raise PayloadError("codes.codes", found=quoted(value), expected="whole numbers")
+            raise PayloadError("codes.codes", found=quoted(value), expected=f"an array of {settings.levels} codes")
+        for level, code in enumerate(value):
+            if not isinstance(code, int) or isinstance(code, bool):
+                raise PayloadError(f"codes.codes[level {level}]", found=quoted(code), expected="a whole number")
         return self._checked_frame(tuple(value), 0)
 
     def _binary_codes(self, data: bytes, levels: int) -> Codes:
@@ -224,7 +226,7 @@ def _parse_object(text: str) -> dict[str, object]:
     except (ValueError, RecursionError) as cause:
         raise ProtocolError("text message", found="malformed JSON", expected="one JSON object") from cause
     if not isinstance(value, dict):
-        raise ProtocolError("text message", found=type(value).__name__, expected="one JSON object")
+        raise ProtocolError("text message", found=quoted(value), expected="one JSON object")
     return value
 
 
@@ -254,4 +256,7 @@ def _sequence(value: object) -> int:
 
 
 def _illegal(what: str, phase: Phase) -> NoReturn:
-    raise ProtocolError(what, found=f"in state '{phase.value}'", expected="a message that is legal in it")
+    legal = [kind for kind, message in CLIENT_MESSAGES.items() if message.legal_in is phase]
+    if phase is Phase.OPEN:
+        legal.insert(0, "binary message")
+    raise ProtocolError(what, found=f"in state '{phase.value}'", expected=" | ".join(legal) or "nothing more")

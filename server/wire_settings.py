@@ -20,6 +20,8 @@ CHANNELS_MAX = 2
 
 STREAM_SETTINGS = ("mode", "levels", "format", "sample_rate", "channels", "codes", "echo_codes", "numerics")
 ENCODE_CLIP_SETTINGS = ("levels", "format", "sample_rate", "channels", "numerics")
+RAW_CLIP_SETTINGS = ("format", "sample_rate", "channels")
+"""Those of a clip that is raw PCM; an audio file says them itself."""
 DECODE_CLIP_SETTINGS = ("levels", "numerics")
 
 NOT_OFFERED_SETTINGS = ("pace", "resume")
@@ -56,7 +58,15 @@ class StreamSettings:
 
 
 def quoted(value: object) -> str:
-    """Quote a value in an error text: short, printable, never the whole payload."""
+    """Quote a value in an error text: short, printable, in the words of JSON, never the whole payload."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "null"
+    if isinstance(value, list):
+        return f"an array of {len(value)}"
+    if isinstance(value, dict):
+        return f"an object of {len(value)}"
     text = ascii(value)
     return text if len(text) <= QUOTED_MAX_CHARS else text[:QUOTED_MAX_CHARS] + "..."
 
@@ -112,7 +122,7 @@ def parse_settings(
 def _refuse_unknown(fields: Mapping[str, object], allowed: tuple[str, ...]) -> None:
     for name in fields:
         if name in NOT_OFFERED_SETTINGS:
-            raise NotOfferedError(name, found=quoted(fields[name]))
+            raise NotOfferedError(name, found=quoted(fields[name]), expected="nothing: this build does not offer the setting")
         if name not in allowed:
             raise SettingError(quoted(name), found="an unknown setting", expected=" | ".join(allowed))
 

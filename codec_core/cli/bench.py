@@ -12,12 +12,11 @@ from typing import Annotated, Any, Final
 import numpy as np
 import numpy.typing as npt
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from codec_core import CodecModel
 from codec_core.cli.options import JsonOption, LevelsOption, ModelOption, NumericsOption, ThreadsOption
-from codec_core.cli.report import Progress, human_bytes, print_json, progress_bar
+from codec_core.cli.report import Progress, human_bytes, print_json, progress_bar, result_console
 from codec_core.errors import SettingError
 
 WARM_UP_FRAMES: Final = 130
@@ -156,7 +155,7 @@ def _test_signal(frames: int, frame_samples: int) -> Float32Array:
 
 def _print(model: CodecModel, results: list[Measurement], memory: dict[str, int]) -> None:
     info, host = model.info, machine()
-    console = Console()
+    console = result_console()
     console.print(f"{info.name}, {info.weight_class}, {info.numerics} numerics, {info.isa}, threads: {info.threads}")
     console.print(f"{host['processor']}, {host['cores']} cores")
     table = Table("direction", "batch", "levels", "ms/frame", "ms/call", "p95", "sessions", box=None, header_style="bold")

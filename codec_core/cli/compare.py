@@ -16,14 +16,22 @@ from rich.text import Text
 from codec_core import CodecModel
 from codec_core.audio_file import AudioReader
 from codec_core.cli.options import JsonOption, NumericsOption
-from codec_core.cli.report import print_json
+from codec_core.cli.report import print_json, result_console
 from codec_core.clip import decode_clip
+from codec_core.codes_file import require_levels
 from codec_core.compare import CodesComparison, SoundComparison, compare_code_sets, compare_sounds, read_any_codes
 from codec_core.errors import CodesFileError, SettingError
 
 STRIP_COLUMNS: Final = 60
 _SHADES: Final = ((1.0, "green"), (0.9, "yellow"), (0.5, "dark_orange"), (0.0, "red"))
 _AUDIO_SUFFIXES: Final = (".wav", ".flac", ".ogg", ".mp3", ".aiff", ".aif")
+_OPTIONS: Final = {
+    "token exact": "--require-token-exact",
+    "code match": "--min-code-match",
+    "prefix match": "--min-prefix-match",
+    "decode PSNR": "--min-decode-psnr-db",
+}
+"""The option that makes each requirement."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +109,10 @@ def _compare_codes(first: str, second: str) -> CodesComparison | None:
 
 
 def _compare_decoded(first: str, second: str, model: CodecModel) -> SoundComparison:
-    return compare_sounds(*(decode_clip(model, read_any_codes(path).codes) for path in (first, second)))
+    documents = [read_any_codes(path) for path in (first, second)]
+    for path, document in zip((first, second), documents, strict=True):
+        require_levels(document, model.info.levels, path)
+    return compare_sounds(*(decode_clip(model, document.codes) for document in documents))
 
 
 def _gates(
@@ -119,7 +130,7 @@ def _gates(
     for name, least in required.items():
         if least is not None:
             if name not in found:
-                raise SettingError(name, "two audio files", "two files of codes")
+                raise SettingError(_OPTIONS[name], "two audio files", "two files of codes")
             gates.append(Gate(name, least, found[name]))
     return gates
 
@@ -156,7 +167,7 @@ def _finite(value: Any) -> Any:
 
 
 def _print(codes: CodesComparison | None, sound: SoundComparison | None, prefix_levels: int, gates: list[Gate]) -> None:
-    console = Console(highlight=False)
+    console = result_console()
     if codes is not None:
         _print_codes(console, codes, prefix_levels)
     if sound is not None:
@@ -164,7 +175,13 @@ def _print(codes: CodesComparison | None, sound: SoundComparison | None, prefix_
         console.print(f"         PSNR {sound.psnr_db:.1f} dB, SNR {sound.snr_db:.1f} dB")
     for gate in gates:
         style, word = ("green", "passed") if gate.passed else ("bold red", "FAILED")
-        console.print(Text(f"{word}   {gate.name} {_short(gate.found)}, required {_short(gate.required)}", style=style))
+        console.print(Text(f"{word}   {_requirement(gate)}", style=style))
+
+
+def _requirement(gate: Gate) -> str:
+    if gate.name == "token exact":
+        return "token exact, as required" if gate.passed else "not token exact, which is required"
+    return f"{gate.name} {_short(gate.found)}, at least {_short(gate.required)} required"
 
 
 def _sound_difference(sound: SoundComparison) -> str:
@@ -178,7 +195,8 @@ def _print_codes(console: Console, codes: CodesComparison, prefix_levels: int) -
     shapes = [f"{levels} levels x {frames} frames" for levels, frames in (codes.expected_shape, codes.found_shape)]
     console.print("codes    " + (shapes[0] if shapes[0] == shapes[1] else " and ".join(shapes)))
     prefix = codes.prefix_match(prefix_levels)
-    console.print(f"match    {_percent(codes.code_match)} of all, {_percent(prefix)} of the first {prefix_levels} levels")
+    shares = f"{_percent(codes.code_match)} of all, {_percent(prefix)} of the first {prefix_levels} levels"
+    console.print("match    " + (shares if codes.matches.size else "no code in common"))
     console.print("first    " + ("no difference" if codes.first_difference is None else str(codes.first_difference)))
     if codes.token_exact or not codes.matches.size:
         return

@@ -18,15 +18,20 @@ _SOURCE_HELP = (
 )
 _DTYPE_HELP = "f32, or f16 (convs and RVQ projections). Without it f32, a GGUF's own types, or f16 in the raw form."
 
+_FORM_HELP = (
+    "enriched; or raw: moshi.cpp's own form, without metadata. Raw takes a model of 8 heads, context 250 and period 10000 only;"
+    " name and default levels are not stored."
+)
+
 
 def command(
-    source: Annotated[Path, typer.Argument(help=_SOURCE_HELP)],
+    source: Annotated[Path, typer.Argument(readable=False, help=_SOURCE_HELP)],
     output: Annotated[Path, typer.Option("--output", "-o", help="The GGUF file to write.")],
     *,
     dtype: Annotated[str | None, typer.Option(help=_DTYPE_HELP)] = None,
     levels: Annotated[int | None, typer.Option(min=1, help="RVQ levels a session uses by default; all are kept.")] = None,
     numerics: Annotated[str | None, typer.Option(help="kyutai or ggml: the arithmetic the file asks for.")] = None,
-    form: Annotated[str, typer.Option(help="enriched, or raw: moshi.cpp's own form, without metadata.")] = "enriched",
+    form: Annotated[str, typer.Option(help=_FORM_HELP)] = "enriched",
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:

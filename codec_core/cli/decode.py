@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from codec_core import CodecModel
-from codec_core.audio_file import WavWriter, open_wav
+from codec_core.atomic_file import require_other_file
+from codec_core.audio_file import STANDARD_INPUT, WavWriter, open_wav
 from codec_core.cli.options import JsonOption, ModelOption, NumericsOption, ThreadsOption
 from codec_core.cli.report import Progress, print_json, print_warning, progress_bar
-from codec_core.codes_file import CodesDocument, read_codes
+from codec_core.codes_file import CodesDocument, CodesFormat, read_codes, read_codes_from_input, require_levels
+from codec_core.errors import AudioFileError, SettingError
 
-FRAMES_AT_ONCE = 32
+FRAMES_AT_ONCE: Final = 32
+_CODES_HELP: Final = "Codes: .npy, .mimi, .json or .safetensors; - for standard input, with --format."
+_OUTPUT_HELP: Final = "A .wav file: mono, 24 kHz, 16 bits. Appears whole or not at all; an existing file is replaced."
 
 
 def command(
-    codes: Annotated[Path, typer.Argument(help="Codes: .npy, .mimi, .json or .safetensors.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="A .wav file: mono, 24 kHz, 16 bits.")],
+    codes: Annotated[str, typer.Argument(help=_CODES_HELP)],
+    output: Annotated[Path, typer.Option("--output", "-o", help=_OUTPUT_HELP)],
     *,
+    form: Annotated[CodesFormat | None, typer.Option("--format", help="Format of codes on standard input.")] = None,
     model: ModelOption = "default",
     numerics: NumericsOption = None,
     threads: ThreadsOption = None,
@@ -29,9 +34,12 @@ def command(
 
     The file has 1920 samples per frame, or the true length where the codes' format keeps it.
     """
-    document = read_codes(codes)
+    document = _read(codes, form)
+    if codes != STANDARD_INPUT:
+        require_other_file(codes, output, error=AudioFileError)
     with open_wav(output) as writer, progress_bar("decoding") as progress:
         opened = CodecModel.open(model, numerics=numerics, threads=threads)
+        require_levels(document, opened.info.levels, "standard input" if codes == STANDARD_INPUT else codes)
         _warn_if_foreign(document, opened)
         decode_document(opened, document, writer, progress)
     if as_json:
@@ -39,6 +47,14 @@ def command(
         print_json({"output": str(output), **shape, "model": opened.info.name, "numerics": opened.info.numerics})
     else:
         typer.echo(f"{output}: {writer.samples} samples, {writer.samples / 24000:.2f} s")
+
+
+def _read(codes: str, form: CodesFormat | None) -> CodesDocument:
+    """Read codes of a file, whose suffix tells the format, or of standard input, of which ``form`` must."""
+    if (codes == STANDARD_INPUT) != (form is not None):
+        expected = "one where the codes come from standard input, and only there: a file's suffix tells it"
+        raise SettingError("--format", f"{form}", expected)
+    return read_codes(codes) if form is None else read_codes_from_input(form)
 
 
 def decode_document(model: CodecModel, document: CodesDocument, writer: WavWriter, progress: Progress) -> None:

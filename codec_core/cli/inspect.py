@@ -8,13 +8,12 @@ from typing import Annotated, Any
 
 import typer
 from rich.bar import Bar
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from codec_core import _ext
 from codec_core.cli.options import JsonOption
-from codec_core.cli.report import human_bytes, print_json, printable
+from codec_core.cli.report import human_bytes, print_json, printable, result_console
 from codec_core.model import resolve_model_path
 
 BAR_COLUMNS = 24
@@ -22,20 +21,21 @@ _SHOWN_ELSEWHERE = frozenset({"general.architecture", "general.name"})
 
 
 def command(
-    model: Annotated[str, typer.Argument(help="A model file (GGUF), or the name of an embedded model.")] = "default",
+    model: Annotated[str, typer.Argument(help="A model file (GGUF), a checkpoint, or the name of a model.")] = "default",
     tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show what a model file holds: geometry, types, sizes, provenance.
 
     The file is checked as completely as when it is loaded; one that is broken is refused, saying why.
+    A checkpoint is first converted into the cache, once, and the file made from it is shown.
     """
     path = str(resolve_model_path(model))
     found = _ext.inspect_model(path)
     if as_json:
         print_json({"path": path, **found})
         return
-    console = Console()
+    console = result_console()
     console.print(_facts(path, found))
     console.print(_sizes(found["tensors"]))
     if tensors:

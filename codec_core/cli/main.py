@@ -4,7 +4,8 @@ A command is a function with typer annotations, or a ``typer.Typer``. Other pack
 ``mimi.commands``. The line ``mimi --help`` shows for a command is the first line of its module's docstring, which is read
 without importing the module.
 
-Exit status: 0 done, 1 failed (one line on standard error says why), 2 wrong usage, 130 interrupted.
+Exit status: 0 done, 1 failed (one line on standard error says why), 2 wrong usage, 130 interrupted, 141 the reader of
+the output left.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from codec_core.cli.report import announced_progress, print_error
+from codec_core.cli.report import announced_progress, let_reader_leave, print_error
 from codec_core.errors import CodecError, SettingError, UnavailableError
 from codec_core.model_cache import watched
 
@@ -115,6 +116,7 @@ app = typer.Typer(
     name="mimi",
     help="Live neural audio codes: an exact, streaming Mimi codec.",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
@@ -138,6 +140,7 @@ def _options(
 
 def run() -> None:
     """Run the command line of this process and exit."""
+    let_reader_leave()
     try:
         with watched(announced_progress):
             typer.main.get_command(app).main(prog_name="mimi")

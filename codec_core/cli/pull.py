@@ -6,13 +6,12 @@ import dataclasses
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from codec_core.catalogue import CatalogueEntry, catalogue_path, read_catalogue
 from codec_core.cli.options import JsonOption
-from codec_core.cli.report import print_json, print_warning
+from codec_core.cli.report import print_json, print_warning, result_console
 from codec_core.errors import SettingError
 from codec_core.model_cache import pulled_path
 
@@ -67,4 +66,4 @@ def _print_catalogue(entries: dict[str, CatalogueEntry], *, as_json: bool) -> No
         here = "yes" if pulled_path(name).is_file() else "no"
         cells = (name, entry.description, f"{entry.repository}@{entry.revision[:8]}", entry.licence, here)
         table.add_row(*(Text(cell) for cell in cells))
-    Console().print(table)
+    result_console().print(table)

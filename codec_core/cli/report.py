@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
+import os
+import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import typer
 
 from codec_core.errors import CodecError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 REMEDIES: Final = {
     "output_exists": "--force replaces it",
     "internal": "please report this as a bug",
 }
 """What a person at the command line can do, by error code; most messages say it themselves."""
+
+READER_LEFT: Final = 141
+"""Exit status where the reader of standard output left before all was written: what a shell reports after SIGPIPE."""
+_PIPE_COLUMNS: Final = 10_000
 
 Progress = Callable[[int, int], None]
 """``progress(done, total)``."""
@@ -47,6 +57,65 @@ def print_warning(text: str) -> None:
 def print_json(fields: dict[str, Any]) -> None:
     """Write an object to standard output as JSON."""
     typer.echo(json.dumps(fields, indent=2))
+
+
+class PipedOutput(io.TextIOWrapper):
+    """Standard output to a pipe whose reader may leave, as ``head`` does: the command then ends quietly.
+
+    Raises ``SystemExit``, so that what is being written is cleaned up, and nothing takes it for a failure to report.
+    """
+
+    def write(self, text: str) -> int:
+        """Write, or end the command."""
+        with self._ending():
+            return super().write(text)
+
+    def flush(self) -> None:
+        """Flush, or end the command."""
+        with self._ending():
+            super().flush()
+
+    @contextlib.contextmanager
+    def _ending(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError as cause:
+            # What is still buffered must go somewhere when the interpreter ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            raise SystemExit(READER_LEFT) from cause
+
+
+def let_reader_leave() -> None:
+    """Replace this process's standard output by a :class:`PipedOutput`, unless it is a terminal or replaced already."""
+    output = sys.stdout
+    if output is sys.__stdout__ and isinstance(output, io.TextIOWrapper) and not output.isatty():
+        sys.stdout = PipedOutput(output.buffer, encoding=output.encoding, errors=output.errors)
+
+
+class _TrimmedLines:
+    """A text stream that drops the blanks at the ends of lines, which a table leaves. Takes whole lines only."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write("\n".join(line.rstrip(" ") for line in text.split("\n")))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def result_console(*, quiet: bool = False) -> Console:
+    """Return a console for results on standard output. Elsewhere than on a terminal no line is wrapped or ends in blanks."""
+    # rich is slow to import, and short commands do not need it.
+    from rich.console import Console  # noqa: PLC0415
+
+    console = Console(quiet=quiet, highlight=False)
+    if not console.is_terminal:
+        console.file = _TrimmedLines(sys.stdout)  # type: ignore[assignment]
+        console.width = _PIPE_COLUMNS
+    return console
 
 
 def human_bytes(size: float) -> str:

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from codec_core import __version__, _ext
 from codec_core.cli.options import JsonOption, ModelOption
-from codec_core.cli.report import print_json, printable
+from codec_core.cli.report import print_json, printable, result_console
 from codec_core.verify import Check, CheckResult, Plan, run_checks
 
 _NAME_COLUMNS: Final = 44
@@ -56,7 +55,7 @@ class _Display:
     """A line per check as it is answered; on a terminal, also what is being asked."""
 
     def __init__(self, shown: bool) -> None:
-        self._console = Console(quiet=not shown, highlight=False)
+        self._console = result_console(quiet=not shown)
         self._status = self._console.status("")
         self._group = ""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from codec_core import __version__, _ext
-from codec_core.atomic_file import atomic_output
+from codec_core.atomic_file import atomic_output, require_other_file
 from codec_core.convert.gguf_layout import GGUF_MAGIC
 from codec_core.convert.gguf_source import read_gguf
 from codec_core.convert.gguf_writer import Metadata, payload_bytes, write_gguf
@@ -91,7 +91,7 @@ def convert_model(
     Raises:
         SettingError: a setting outside these values.
         ModelAccessError: the source cannot be read, or the destination not written.
-        CheckpointError: the source is damaged or is something else.
+        CheckpointError: the source is damaged or is something else, or ``destination`` is that very file, ``force`` or not.
         ModelFormatError, ModelContractError: a GGUF source, or what came out, is no Mimi model the engine runs.
         OutputExistsError: ``destination`` exists and ``force`` is false.
 
@@ -100,8 +100,10 @@ def convert_model(
     _require("numerics", numerics, NUMERICS)
     _require("form", form, FORMS)
     settings = _Settings(dtype or ("f16" if form == "raw" else None), levels, numerics, form, name)
+    weights = weights_file(source)
+    require_other_file(weights, destination, error=CheckpointError)
     with (
-        SourceFile(weights_file(source)) as file,
+        SourceFile(weights) as file,
         atomic_output(destination, replace=force, error=ModelAccessError) as temporary,
     ):
         plan = _read(file, settings.dtype)

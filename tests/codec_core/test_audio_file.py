@@ -85,7 +85,7 @@ def test_files_that_are_no_audio(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.wav")
     for name, message in (
         ("text.wav", "text.wav: found"),
-        ("empty.wav", "empty.wav: found"),
+        ("empty.wav", "empty.wav: found an empty file"),
         ("samples.raw", "samples.raw: found"),
         ("pipe.wav", "no regular file"),
         ("none.wav", "no such file"),
@@ -134,3 +134,56 @@ def test_only_wav_is_written(tmp_path: Path) -> None:
         pytest.fail("entered")
     with pytest.raises(AudioFileError, match="No such file"), open_wav(tmp_path / "no" / "x.wav"):
         pytest.fail("entered")
+
+
+@pytest.mark.parametrize("subtype", ["PCM_16", "PCM_24", "FLOAT"])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_a_wav_that_ends_early_says_so(subtype: str, channels: int, tmp_path: Path) -> None:
+    path = tmp_path / "x.wav"
+    soundfile.write(path, np.zeros((9000, channels)), 44100, subtype=subtype)
+    whole = path.read_bytes()
+    with AudioReader(path) as reader:
+        list(reader.pcm())
+        assert reader.missing is None
+    path.write_bytes(whole[: len(whole) // 2])
+    with AudioReader(path) as reader:
+        list(reader.pcm())
+        assert reader.missing is not None
+        assert reader.missing.endswith("of 9000 samples")
+
+
+def test_a_flac_that_ends_early_does_not_pass_for_whole(tmp_path: Path, rng: np.random.Generator) -> None:
+    path = tmp_path / "x.flac"
+    soundfile.write(path, rng.uniform(-0.5, 0.5, 90_000), 24_000)
+    path.write_bytes(path.read_bytes()[:100_000])
+    with AudioReader(path) as reader:
+        try:
+            list(reader.pcm())
+        except AudioFileError:
+            return
+        assert reader.missing is not None
+
+
+@pytest.mark.parametrize("size", [0, 0x7FFFFFFF, 0xFFFFFFFF])
+def test_a_wav_written_to_a_pipe_is_not_taken_for_cut(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "x.wav"
+    soundfile.write(path, np.zeros(9000), 24_000, subtype="PCM_16")
+    data = bytearray(path.read_bytes())
+    data[40:44] = size.to_bytes(4, "little")
+    path.write_bytes(data)
+    with AudioReader(path) as reader:
+        list(reader.pcm())
+        assert reader.missing is None
+
+
+def test_the_system_says_why_a_file_cannot_be_written(tmp_path: Path) -> None:
+    script = (
+        "import numpy, resource, sys\n"
+        "from codec_core.audio_file import open_wav\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "with open_wav(sys.argv[1]) as writer:\n"
+        "    writer.write(numpy.zeros(200_000, numpy.float32))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, "x.wav"], capture_output=True, check=False, cwd=tmp_path, text=True)
+    assert "AudioFileError: x.wav: found File too large" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == []

@@ -36,6 +36,7 @@ def test_what_cannot_start_says_why_in_one_line(options, variables, status, says
     assert done.returncode == status
     assert says in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stderr.startswith("error[")
     assert done.stdout == ""
 
 
@@ -44,13 +45,15 @@ def test_a_port_that_is_taken_is_named():
         port = taken.getsockname()[1]
         done = run_command("--port", str(port))
     assert done.returncode == 2
-    assert f"127.0.0.1:{port}" in done.stderr
+    assert done.stderr.startswith(f"error[setting]: host and port: found 127.0.0.1:{port}: ")
+    assert done.stderr.endswith(", expected --port N, or 0 for any free one\n")
 
 
 def test_an_unknown_option_is_wrong_usage():
-    done = run_command("--max-session", "3")
-    assert done.returncode == 2
-    assert "--max-session" in done.stderr
+    for option in ("--max-session", "--ram-budget-bytes"):
+        done = run_command(option, "3")
+        assert done.returncode == 2
+        assert option in done.stderr
 
 
 def test_an_option_goes_before_its_variable_and_the_start_is_announced(start_service, monkeypatch, tiny_model):

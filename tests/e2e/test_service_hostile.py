@@ -14,6 +14,7 @@ import websockets
 from codec_core.clip import encode_clip
 
 FRAME = bytes(3840)
+HUGE = np.full(1920, 3e38, "<f4").tobytes()
 
 
 def text(**fields) -> str:
@@ -69,6 +70,8 @@ REFUSALS = {
     "half a sample at the end": ("levels=1", [bytes(3841), text(type="flush")], "payload", 1007),
     "half a stereo pair at the end": ("channels=2&levels=1", [bytes(2), text(type="flush")], "payload", 1007),
     "NaN": ("format=f32le&levels=1", [float_samples(np.nan)], "non_finite_input", 1007),
+    "out of range": ("format=f32le&levels=1", [bytes(2 * 7680) + HUGE], "numeric_overflow", 1007),
+    "resume in the query": ("resume=1", [], "not_offered", 1008),
     "infinity": ("format=f32le&levels=1", [float_samples(np.inf)], "non_finite_input", 1007),
     "NaN before a resampler": ("format=f32le&levels=1&sample_rate=48000", [float_samples(np.nan)], "non_finite_input", 1007),
     "message too big": ("levels=1", [bytes(65_537)], "message_too_big", 1009),
@@ -98,7 +101,10 @@ async def test_refused_by_name(service, stream, name):
     assert error["type"] == "error"
     assert error["code"] == code
     assert error["reason"]
-    assert error["message"].startswith(error["subject"])
+    assert error["message"] == f"{error['subject']}: found {error['found']}, expected {error['expected']}"
+    assert error["found"]
+    assert error["expected"]
+    assert "lane" not in error["message"]
     await wait_until_empty(service)
 
 
@@ -108,6 +114,7 @@ async def test_refused_by_name(service, stream, name):
         ("unknown setting", "'colour'"),
         ("code out of range", "codes[frame 1][level 1]"),
         ("NaN", "sample 2345"),
+        ("out of range", "frame 2: latent"),
         ("ping id too long", "ping.id"),
         ("half a sample at the end", "audio"),
     ],
@@ -198,6 +205,28 @@ async def test_pages_of_other_origins_are_refused_before_the_handshake(service, 
             pass
     assert refusal.value.response.status_code == 403
     assert json.loads(refusal.value.response.body)["error"]["code"] == "forbidden_origin"
+    assert "stream refused: forbidden_origin" in service.log
+    assert "ERROR" not in service.log
+
+
+@pytest.mark.parametrize("path", ["/", "/stream", "/v1/stream/", "/v1/info", "/web/page.js"])
+async def test_a_handshake_to_another_path_is_refused_by_name(service, path):
+    with pytest.raises(websockets.InvalidStatus) as refusal:
+        await websockets.connect(f"ws{service.url[4:]}{path}")
+    answer = refusal.value.response
+    error = json.loads(answer.body)["error"]
+    assert (answer.status_code, error["code"]) == (404, "not_found")
+    assert error["message"] == f"path: found '{path}', expected /v1/stream"
+    assert "ERROR" not in service.log
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+async def test_a_request_to_the_stream_is_told_what_it_is_for(service, method):
+    async with httpx.AsyncClient(base_url=service.url) as http:
+        answer = await http.request(method, "/v1/stream")
+    error = answer.json()["error"]
+    assert (answer.status_code, answer.headers["upgrade"], error["code"]) == (426, "websocket", "upgrade_required")
+    assert error["message"] == f"request: found a plain {method}, expected a WebSocket handshake, ws://HOST:PORT/v1/stream"
 
 
 async def test_allowed_origins_are_served(start_service):

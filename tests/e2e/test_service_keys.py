@@ -76,6 +76,7 @@ async def test_a_handshake_without_a_key_is_refused_before_it_is_accepted(guarde
             with pytest.raises(websockets.InvalidStatus) as refusal:
                 await websockets.connect(guarded.stream_url("levels=1"), additional_headers=headers)
             assert_unauthorized(refusal.value.response, found)
+    assert "ERROR" not in guarded.log
 
 
 async def test_a_stream_with_a_key_is_served(guarded, stream, speech, tiny_model):

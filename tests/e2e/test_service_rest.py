@@ -64,7 +64,7 @@ async def refusal(answer: httpx.Response, status: int, code: str) -> dict:
     error = answer.json()["error"]
     assert error["code"] == code
     assert error["reason"]
-    assert error["message"].startswith(error["subject"])
+    assert error["message"].startswith(f"{error['subject']}: found ")
     assert "/tmp" not in answer.text
     return error
 
@@ -155,6 +155,7 @@ def wav_with_nan() -> bytes:
     return stream.getvalue()
 
 
+HUGE = np.full(1920, 3e38, "<f4").tobytes()
 REFUSALS = [
     ("/v1/encode", b"RIFF", {"content-type": "audio/wav"}, 422, "audio_file"),
     ("/v1/encode", b"", {"content-type": "audio/wav"}, 422, "audio_file"),
@@ -166,6 +167,10 @@ REFUSALS = [
     ("/v1/encode?mode=decode", b"", OCTETS, 400, "setting"),
     ("/v1/encode?levels=99", b"", OCTETS, 400, "setting"),
     ("/v1/encode?levels=1&levels=2", b"", OCTETS, 400, "setting"),
+    ("/v1/encode?sample_rate=16000", b"RIFF", {"content-type": "audio/wav"}, 400, "setting"),
+    ("/v1/encode?format=s16le", b"fLaC", {"content-type": "audio/flac"}, 400, "setting"),
+    ("/v1/encode?channels=1", b"RIFF", {"content-type": "audio/wav"}, 400, "setting"),
+    ("/v1/encode?format=f32le", HUGE, OCTETS, 422, "numeric_overflow"),
     ("/v1/encode?format=opus", b"", OCTETS, 501, "not_offered"),
     ("/v1/encode?numerics=ggml", b"", OCTETS, 400, "setting"),
     ("/v1/decode?levels=2", bytes(3), OCTETS, 422, "codes_file"),
@@ -203,6 +208,13 @@ async def test_refusals_say_where(http):
         await http.post("/v1/encode", content=wav_with_nan(), headers={"content-type": "audio/wav"}), 422, "non_finite_input"
     )
     assert "1234" in error["subject"]
+    error = await refusal(
+        await http.post("/v1/encode?format=f32le", content=bytes(3 * 7680) + HUGE, headers=OCTETS), 422, "numeric_overflow"
+    )
+    assert error["subject"] == "frame 3: latent"
+    answer = await http.post("/v1/encode?sample_rate=16000", headers={"content-type": "audio/wav"})
+    error = await refusal(answer, 400, "setting")
+    assert (error["subject"], error["found"]) == ("sample_rate", "'16000'")
 
 
 async def test_caps_on_bodies_clips_and_conversions(start_service):

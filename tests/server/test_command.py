@@ -31,6 +31,22 @@ def test_the_first_refused_setting_is_named_as_it_was_given(monkeypatch):
         read_settings({"credit_frames": None})
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"port": 99_999}, "--port: found 99999, expected 0 .. 65535"),
+        ({"max_queued_messages": 1}, "--max-queued-messages: found 1, expected at least 16"),
+        ({"threads": 0}, "--threads: found 0, expected 1 .. 1024"),
+        ({"log_level": "loud"}, "--log-level: found 'loud', expected critical | error | warning | info | debug"),
+        ({"allow_remote": "maybe"}, "--allow-remote: found 'maybe', expected true | false"),
+    ],
+)
+def test_a_refused_setting_says_which_values_it_may_have(given, says):
+    with pytest.raises(SettingError) as refusal:
+        read_settings(given)
+    assert str(refusal.value) == says
+
+
 def test_options_go_before_variables(monkeypatch):
     monkeypatch.setenv("MIMI_PORT", "1000")
     assert read_settings({"port": 2000}).port == 2000

@@ -97,6 +97,41 @@ def test_refusals(query, message, refusal):
         wire.receive_text(message) if isinstance(message, str) else wire.receive_binary(message)
 
 
+@pytest.mark.parametrize(
+    ("query", "text", "says"),
+    [
+        ("mode=encode", "[]", "text message: found an array of 0, expected one JSON object"),
+        ("mode=encode", '{"type":null}', "type: found null, expected hello | codes | flush | reset | ping | ack | close"),
+        (
+            "mode=encode",
+            '{"type":"resume"}',
+            "type: found 'resume', expected hello | codes | flush | reset | ping | ack | close",
+        ),
+        ("mode=encode", '{"type":"flush","x":1}', "flush.'x': found an unknown field, expected type"),
+        ("mode=encode", '{"type":"ping","x":1}', "ping.'x': found an unknown field, expected type | id"),
+        (
+            "mode=encode",
+            '{"type":"ping","id":{}}',
+            "ping.id: found an object of 0, expected a whole number, or text of at most 64",
+        ),
+        (
+            "mode=encode",
+            '{"type":"hello"}',
+            "hello: found in state 'open', expected binary message | codes | flush | reset | ping | ack | close",
+        ),
+        (
+            "mode=decode&codes=json&levels=2",
+            '{"type":"codes","codes":[1,true]}',
+            "codes.codes[level 1]: found true, expected a whole number",
+        ),
+    ],
+)
+def test_refusals_say_what_was_found_and_what_is_legal(query, text, says):
+    with pytest.raises(CodecError) as refusal:
+        opened(query).receive_text(text)
+    assert str(refusal.value) == says
+
+
 def test_a_message_exactly_as_long_as_allowed_is_taken():
     assert opened().receive_binary(bytes(MAX_BYTES)) == Audio(bytes(MAX_BYTES))
 
@@ -104,7 +139,7 @@ def test_a_message_exactly_as_long_as_allowed_is_taken():
 @pytest.mark.parametrize("kind", [kind for kind, spec in CLIENT_MESSAGES.items() if spec.legal_in is Phase.OPEN])
 def test_nothing_but_hello_is_legal_before_hello(kind):
     wire = ServerWire(OFFER, MAX_BYTES)
-    with pytest.raises(ProtocolError, match="awaiting hello"):
+    with pytest.raises(ProtocolError, match=r"in state 'awaiting hello', expected hello$"):
         wire.receive_text(json.dumps({"type": kind}))
     with pytest.raises(ProtocolError, match="awaiting hello"):
         wire.receive_binary(b"")

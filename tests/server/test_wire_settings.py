@@ -62,7 +62,7 @@ def test_names_of_other_places_are_unknown():
 
 @pytest.mark.parametrize("fields", [{"pace": "real"}, {"resume": "x"}, {"format": "opus"}])
 def test_what_the_protocol_knows_and_this_build_does_not_is_said(fields):
-    with pytest.raises(NotOfferedError):
+    with pytest.raises(NotOfferedError, match=r": found '.+', expected ."):
         parse_settings(fields, OFFER, from_text=True)
 
 
@@ -75,3 +75,11 @@ def test_a_name_twice_is_refused():
 def test_quotes_are_short_and_printable():
     assert quoted("a\n\u2028") == r"'a\n\u2028'"
     assert len(quoted("x" * 10_000)) < 80
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(None, "null"), (True, "true"), (False, "false"), ([None] * 3, "an array of 3"), ({}, "an object of 0"), (1.5, "1.5")],
+)
+def test_quotes_are_in_the_words_of_json(value, words):
+    assert quoted(value) == words

@@ -130,7 +130,7 @@ def test_audio_files(mimi, tmp_path: Path, rng: np.random.Generator) -> None:
         (["{codes}", "{none}"], 1, "error[codes_file]: "),
         (["{codes}", "{wav}"], 1, "error[codes_file]: "),
         (["{codes}", "{empty}"], 1, "error[codes_file]: "),
-        (["{wav}", "{wav}", "--require-token-exact"], 2, "error[setting]: "),
+        (["{wav}", "{wav}", "--require-token-exact"], 2, "error[setting]: --require-token-exact: "),
         (["{codes}", "{codes}", "--min-decode-psnr-db", "30"], 2, "error[setting]: "),
         (["{codes}", "{codes}", "--model", "no-such-model"], 1, "error[model_access]: "),
         (["{codes}"], 2, ""),
@@ -159,3 +159,13 @@ def test_heat_strip_shows_every_part_of_a_long_clip() -> None:
     assert strip.plain == "█" * 59 + "▁"
     assert [str(span.style) for span in strip.spans[-2:]] == ["green", "red"]
     assert heat_strip(np.ones(3, bool)).plain == "███"
+
+
+def test_nothing_in_common_is_no_match(mimi, tmp_path: Path, codes: np.ndarray) -> None:
+    files = write(tmp_path / "a.npy", codes[:, :0]), write(tmp_path / "b.npy", codes)
+    outcome = mimi("compare", *files, "--require-token-exact", "--min-code-match", 0.5)
+    assert outcome.status == 1
+    assert "match    no code in common\n" in outcome.output
+    assert "FAILED   not token exact, which is required\n" in outcome.output
+    assert "FAILED   code match 0, at least 0.5 required\n" in outcome.output
+    assert mimi("compare", files[0], files[0], "--require-token-exact", "--min-code-match", 1).status == 0

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
+import tempfile
 import wave
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -86,7 +89,9 @@ def test_rate_and_channels_of_the_file_do_not_matter(mimi, tmp_path: Path, tiny_
 
 def test_an_empty_file_has_no_frames(mimi, tmp_path: Path, tiny_gguf: Path) -> None:
     soundfile.write(tmp_path / "x.wav", np.zeros(0), 24000)
-    assert mimi("encode", tmp_path / "x.wav", "-o", tmp_path / "x.json", "-m", tiny_gguf).status == 0
+    outcome = mimi("encode", tmp_path / "x.wav", "-o", tmp_path / "x.json", "-m", tiny_gguf)
+    warning = f"{tmp_path / 'x.wav'}: the audio has no samples: there is nothing to encode"
+    assert (outcome.status, outcome.errors) == (0, f"warning: {warning}\n")
     assert read_codes(tmp_path / "x.json").frames == 0
     assert mimi("decode", tmp_path / "x.json", "-o", tmp_path / "y.wav", "-m", tiny_gguf).status == 0
     assert read_wav(tmp_path / "y.wav").size == 0
@@ -111,7 +116,12 @@ def test_standard_input(mimi_process, recording: Path, expected_codes: np.ndarra
         (["decode", "{voice}", "-o", "{out}.wav"], 1, "error[codes_file]: "),
         (["decode", "{codes}", "-o", "{out}.mp3", "-m", "{model}"], 1, "error[audio_file]: "),
         (["decode", "{bad}", "-o", "{out}.wav", "-m", "{model}"], 1, "error[code_range]: "),
-        (["decode", "{wide}", "-o", "{out}.wav", "-m", "{model}"], 2, "error[setting]: "),
+        (["decode", "{wide}", "-o", "{out}.wav", "-m", "{model}"], 1, "error[codes_file]: "),
+        (["decode", "{none}.npy", "-o", "{out}.wav"], 1, "error[codes_file]: "),
+        (["decode", "-", "-o", "{out}.wav"], 2, "error[setting]: "),
+        (["decode", "{codes}", "-o", "{out}.wav", "--format", "npy"], 2, "error[setting]: "),
+        (["encode", "{voice}", "-o", "{link}"], 1, "error[codes_file]: "),
+        (["decode", "{codes}", "-o", "{codes_link}"], 1, "error[audio_file]: "),
     ],
 )
 def test_failures_say_why_and_leave_no_output(
@@ -120,12 +130,16 @@ def test_failures_say_why_and_leave_no_output(
     np.save(tmp_path / "codes.npy", np.zeros((4, 2), np.int16))
     np.save(tmp_path / "bad.npy", np.full((4, 2), 32, np.int16))
     np.save(tmp_path / "wide.npy", np.zeros((33, 2), np.int16))
+    (tmp_path / "link.npy").symlink_to(recording)
+    (tmp_path / "link.wav").hardlink_to(tmp_path / "codes.npy")
     before = sorted(path.name for path in tmp_path.iterdir())
     places = {
         "none": tmp_path / "none.wav",
         "voice": recording,
         "model": tiny_gguf,
         "out": tmp_path / "out",
+        "link": tmp_path / "link.npy",
+        "codes_link": tmp_path / "link.wav",
         **{name: tmp_path / f"{name}.npy" for name in ("codes", "bad", "wide")},
     }
     outcome = mimi(*(argument.format(**places) for argument in arguments))
@@ -138,3 +152,67 @@ def test_outputs_are_replaced(mimi, recording: Path, tiny_gguf: Path, tmp_path: 
     for _ in range(2):
         assert mimi("encode", recording, "-o", tmp_path / "x.npy", "-m", tiny_gguf).status == 0
         assert mimi("decode", tmp_path / "x.npy", "-o", tmp_path / "x.wav", "-m", tiny_gguf).status == 0
+
+
+def test_a_file_that_ends_early_is_encoded_with_a_warning(mimi, recording: Path, tiny_gguf: Path, tmp_path: Path) -> None:
+    recording.write_bytes(recording.read_bytes()[: 44 + 2 * 5000])
+    outcome = mimi("encode", recording, "-o", tmp_path / "x.json", "-m", tiny_gguf, "--json")
+    warning = f"{recording}: the file ends early: 5000 of {SAMPLES} samples"
+    assert (outcome.status, outcome.errors) == (0, f"warning: {warning}\n")
+    assert json.loads(outcome.output)["warnings"] == [warning]
+    assert read_codes(tmp_path / "x.json").samples == 5000
+
+
+@pytest.mark.parametrize("suffix", ["npy", "mimi", "json", "safetensors"])
+def test_codes_on_standard_input(suffix: str, *, mimi, mimi_process, recording: Path, tiny_gguf: Path, tmp_path: Path) -> None:
+    codes = tmp_path / f"x.{suffix}"
+    mimi("encode", recording, "-o", codes, "-m", tiny_gguf)
+    mimi("decode", codes, "-o", tmp_path / "expected.wav", "-m", tiny_gguf)
+    process = mimi_process("decode", "-", "--format", suffix, "-o", tmp_path / "found.wav", "-m", tiny_gguf)
+    _, errors = process.communicate(codes.read_bytes(), timeout=60)
+    assert process.returncode == 0, errors
+    assert (tmp_path / "found.wav").read_bytes() == (tmp_path / "expected.wav").read_bytes()
+
+
+def test_transposed_codes_are_recognised(mimi, tiny_gguf: Path, tmp_path: Path) -> None:
+    codes = tmp_path / "x.npy"
+    np.save(codes, np.zeros((62, 8), np.int16))
+    for arguments in (("decode", codes, "-o", tmp_path / "x.wav"), ("compare", codes, codes)):
+        outcome = mimi(*arguments, "-m", tiny_gguf)
+        assert outcome.status == 1
+        assert outcome.errors.startswith(f"error[codes_file]: {codes}: levels: found 62, expected 1 .. 32")
+        assert "transposed" in outcome.errors
+
+
+@pytest.mark.parametrize("command", [["decode", "x.npy", "-o", "x.wav"], ["convert", "x.npy", "-o", "x.gguf"]])
+def test_an_unreadable_file_is_one_line(
+    command: list[str], *, mimi, monkeypatch: pytest.MonkeyPatch, unreadable_folder: Path
+) -> None:
+    monkeypatch.chdir(unreadable_folder)
+    (unreadable_folder / "x.npy").touch()
+    (unreadable_folder / "x.npy").chmod(0)
+    with without_privileges():
+        outcome = mimi(*command)
+    assert outcome.status == 1
+    assert outcome.errors.startswith("error[")
+    assert "Permission denied" in outcome.errors
+
+
+@pytest.fixture
+def unreadable_folder() -> Iterator[Path]:
+    """A folder anyone may enter; the ones pytest makes are closed to others."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
+
+
+@contextlib.contextmanager
+def without_privileges() -> Iterator[None]:
+    """Be nobody for a while where the tests run as root, whom no permission stops."""
+    before = os.getresuid()
+    if before[1] == 0:
+        os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(*before)

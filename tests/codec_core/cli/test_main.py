@@ -10,6 +10,7 @@ import pytest
 
 from codec_core import __version__
 from codec_core.cli.main import BUILT_IN
+from codec_core.cli.report import READER_LEFT
 
 Process = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -85,6 +86,8 @@ def test_version_and_usage(mimi) -> None:
     assert "Did you mean 'encode'" in mimi("encod").errors
     for name in BUILT_IN:
         assert mimi(name, "--help").status == 0
+        assert mimi(name, "-h").output == mimi(name, "--help").output
+    assert mimi("-h").output == mimi("--help").output
 
 
 def test_errors_are_one_line_with_code_and_remedy(mimi, tmp_path: Path, tiny_gguf: Path) -> None:
@@ -116,3 +119,11 @@ def test_ctrl_c_leaves_no_file(mimi_process: Process, tmp_path: Path) -> None:
     assert status == 130, errors
     assert "Traceback" not in errors
     assert [path.name for path in tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], ["inspect", "--tensors"], ["inspect", "--json"]])
+def test_a_reader_that_leaves_is_no_failure(mimi_process: Process, arguments: list[str]) -> None:
+    with mimi_process(*arguments) as process:
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert (process.returncode, errors) == (READER_LEFT, b"")

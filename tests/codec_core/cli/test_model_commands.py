@@ -109,3 +109,13 @@ def test_bench(mimi, tiny_gguf: Path) -> None:
     assert "sessions" in mimi(*arguments).output
     for bad in ("", "0", "1,,2", "x", "-1", "99999999"):
         assert mimi("bench", "-m", tiny_gguf, "--batch", bad).status == 2
+
+
+def test_inspect_to_a_pipe_is_plain_lines(mimi, tiny_gguf: Path, tmp_path: Path) -> None:
+    folder = tmp_path / ("a" * 80) / ("b" * 80)
+    folder.mkdir(parents=True)
+    path = folder / "x.gguf"
+    path.write_bytes(tiny_gguf.read_bytes())
+    lines = mimi("inspect", path, "--tensors").output.splitlines()
+    assert any(str(path) in line for line in lines)
+    assert all(line == line.rstrip() for line in lines)

@@ -202,8 +202,8 @@ def test_without_the_extra(pull: Pull, tmp_path: Path) -> None:
     done = pull("tiny", PYTHONPATH=str(tmp_path / "bare"))
     assert done.returncode == 1
     assert done.stderr == (
-        "error[unavailable]: huggingface_hub: found not installed, expected the extra that fetches weights:"
-        " pip install 'mimi-server[hub]'\n"
+        "error[unavailable]: huggingface_hub: found not installed, expected the package that fetches weights:"
+        " pip install huggingface_hub\n"
     )
     assert pull("--list", PYTHONPATH=str(tmp_path / "bare")).returncode == 0
 

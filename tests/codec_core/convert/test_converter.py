@@ -87,13 +87,6 @@ def test_an_existing_output_is_replaced_only_when_asked(tiny_checkpoint: Path, t
     assert path.read_bytes() == tiny_gguf.read_bytes()
 
 
-def test_a_file_can_be_converted_onto_itself(tiny_gguf: Path, tmp_path: Path) -> None:
-    path = tmp_path / "x.gguf"
-    path.write_bytes(tiny_gguf.read_bytes())
-    convert_model(path, path, dtype="f16", force=True)
-    assert CodecModel.open(path).info.weight_class == "f16"
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -205,3 +198,15 @@ def test_an_interrupted_conversion_leaves_nothing(full_checkpoint: Path, tmp_pat
     _, output = process.communicate(timeout=60)
     assert b"KeyboardInterrupt" in output
     assert [path.name for path in tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("name", ["x.safetensors", "symlink.gguf", "hard_link.gguf"])
+def test_the_source_is_never_replaced(name: str, tiny_checkpoint: Path, tmp_path: Path) -> None:
+    source = tmp_path / "x.safetensors"
+    source.write_bytes(tiny_checkpoint.read_bytes())
+    (tmp_path / "symlink.gguf").symlink_to(source)
+    (tmp_path / "hard_link.gguf").hardlink_to(source)
+    with pytest.raises(CheckpointError, match="found the source itself"):
+        convert_model(source, tmp_path / name, force=True)
+    assert (tmp_path / name).read_bytes() == tiny_checkpoint.read_bytes()
+    assert len(list(tmp_path.iterdir())) == 3
