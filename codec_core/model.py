@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,6 +135,7 @@ class CodecModel:
         if ram_budget_bytes is not None:
             raise UnavailableError("ram_budget_bytes", str(ram_budget_bytes), "None: this version keeps all weights in memory")
         path = resolve_model_path(path_or_name)
+        before = _identity(path)
         try:
             native = _ext.CodecModel.open(
                 os.fspath(path), numerics or "", os.environ.get("MIMI_ISA", ""), _chosen_threads(threads)
@@ -141,7 +144,10 @@ class CodecModel:
             if os.fspath(path) in error.subject:
                 raise
             raise type(error)(f"{path}: {error.subject}", error.found, error.expected) from None
-        return cls(native, _describe(native, path))
+        info = _describe(native, path)
+        if _identity(path) != before:
+            raise ModelAccessError(f"model file {path}", "a change while it was read", "a file at rest; try again")
+        return cls(native, info)
 
     def __repr__(self) -> str:
         info = self.info
@@ -178,14 +184,16 @@ class CodecModel:
         natives = [self._own(session, EncoderSession, lane) for lane, session in enumerate(sessions)]
         frames = pcm_rows(pcm)
         _require_rows("PCM", frames, len(natives))
-        return _ext.encode_batch(natives, frames)
+        with _all_entered(sessions):
+            return _ext.encode_batch(natives, frames)
 
     def decode_batch(self, sessions: Sequence[DecoderSession], codes: ArrayLike) -> NDArray[np.float32]:
         """Decode one frame of each session in one pass: int [sessions, levels] -> float32 [sessions, frame_samples]."""
         natives = [self._own(session, DecoderSession, lane) for lane, session in enumerate(sessions)]
         rows = code_rows(codes)
         _require_rows("codes", rows, len(natives))
-        return _ext.decode_batch(natives, rows)
+        with _all_entered(sessions):
+            return _ext.decode_batch(natives, rows)
 
     def _own(self, session: Session[Native], kind: type[Session[Native]], lane: int) -> Native:
         """Return the engine's side of a session of this model and direction."""
@@ -213,6 +221,22 @@ class CodecModel:
         session = self.decoder(content.levels)
         session.restore_parts(content)
         return session
+
+
+@contextmanager
+def _all_entered(sessions: Sequence[Session[Any]]) -> Iterator[None]:
+    with ExitStack() as stack:
+        for session in sessions:
+            stack.enter_context(session.entered())
+        yield
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _require_rows(what: str, rows: NDArray[np.float32] | NDArray[np.int32], sessions: int) -> None:

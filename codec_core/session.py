@@ -6,6 +6,7 @@ error the session is as it was before the call and may go on.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
@@ -20,6 +21,7 @@ from codec_core.errors import (
     InputTypeError,
     NonFiniteInputError,
     NumericOverflowError,
+    SessionBusyError,
     SettingError,
 )
 from codec_core.framing import FrameAccumulator
@@ -70,6 +72,7 @@ class Session(Generic[Native]):
     def __init__(self, native: Native, info: ModelInfo) -> None:
         self.native = native
         self.info = info
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -97,7 +100,25 @@ class Session(Generic[Native]):
 
     def close(self) -> None:
         """End the session; every later call raises :class:`~codec_core.errors.SessionClosedError`. Twice is no error."""
-        self.native.close()
+        with self.entered():
+            self.native.close()
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Have the session to oneself for the whole of a call, from its first frame to its last.
+
+        Raises:
+            SessionBusyError: another thread has it.
+
+        """
+        if not self._lock.acquire(blocking=False):
+            raise SessionBusyError(
+                "session", "a call still running on it", "one call at a time, and each session once in a batch"
+            )
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     @contextmanager
     def _naming_the_frame(self) -> Iterator[None]:
@@ -151,7 +172,8 @@ class EncoderSession(Session[_ext.EncoderSession]):
         frame = pcm_rows(pcm)
         if frame.shape != (self.info.frame_samples,):
             raise InputShapeError("PCM", str(list(frame.shape)), f"[{self.info.frame_samples}]: one frame")
-        return self._encode_frame(frame, observer)
+        with self.entered():
+            return self._encode_frame(frame, observer)
 
     def push(self, chunk: ArrayLike) -> NDArray[np.int32]:
         """Take PCM of any length and encode the frames it completes.
@@ -168,37 +190,41 @@ class EncoderSession(Session[_ext.EncoderSession]):
         """
         samples = pcm_rows(chunk)
         require_finite(samples)
-        held_back = self._accumulator.pending()
-        frames = self._accumulator.push(samples)
-        try:
-            return self._encode_frames(frames)
-        except BaseException:
-            self._accumulator.restore(held_back)
-            raise
+        with self.entered(), self._keeping_what_is_pending():
+            return self._encode_frames(self._accumulator.push(samples))
 
     def flush(self) -> NDArray[np.int32]:
         """Pad the unfinished frame with zeros and encode it: int32 [levels, 1], or [levels, 0] where there is none."""
-        held_back = self._accumulator.pending()
-        try:
+        with self.entered(), self._keeping_what_is_pending():
             return self._encode_frames(self._accumulator.flush())
-        except BaseException:
-            self._accumulator.restore(held_back)
-            raise
 
     def reset(self) -> None:
         """Become as a new session, bit for bit; what :meth:`push` held back is dropped."""
-        self.native.reset()
-        self._accumulator.clear()
+        with self.entered():
+            self.native.reset()
+            self._accumulator.clear()
 
     def snapshot(self) -> bytes:
         """Return the whole state, the unfinished frame of :meth:`push` included; see :mod:`codec_core.snapshot`."""
-        content = SnapshotContent(self.levels, self._accumulator.pending(), self.native.save_state())
+        with self.entered():
+            content = SnapshotContent(self.levels, self._accumulator.pending(), self.native.save_state())
         return pack(self.info, self.direction, content)
 
     def restore_parts(self, content: SnapshotContent) -> None:
         """Take over what a snapshot held (used by :meth:`codec_core.CodecModel.restore_encoder`)."""
-        self.native.load_state(content.state)
-        self._accumulator.restore(content.pending)
+        with self.entered():
+            self.native.load_state(content.state)
+            self._accumulator.restore(content.pending)
+
+    @contextmanager
+    def _keeping_what_is_pending(self) -> Iterator[None]:
+        """Put the unfinished frame back where a call fails."""
+        pending = self._accumulator.pending()
+        try:
+            yield
+        except BaseException:
+            self._accumulator.restore(pending)
+            raise
 
     def _encode_frames(self, frames: NDArray[np.float32]) -> NDArray[np.int32]:
         codes = np.empty((self.levels, len(frames)), np.int32)
@@ -240,7 +266,8 @@ class DecoderSession(Session[_ext.DecoderSession]):
         frame = code_rows(codes)
         if frame.shape != (self.levels,):
             raise InputShapeError("codes", str(list(frame.shape)), f"[{self.levels}]: one frame")
-        return self._decode_frame(frame, observer)
+        with self.entered():
+            return self._decode_frame(frame, observer)
 
     def push(self, codes: ArrayLike) -> NDArray[np.float32]:
         """Decode several frames.
@@ -261,7 +288,7 @@ class DecoderSession(Session[_ext.DecoderSession]):
         pcm = np.empty((rows.shape[1], self.info.frame_samples), np.float32)
         if not len(pcm):
             self.native.require_open()
-        with self._all_or_nothing(len(pcm)):
+        with self.entered(), self._all_or_nothing(len(pcm)):
             for index, frame in enumerate(np.ascontiguousarray(rows.T)):
                 pcm[index] = self._decode_frame(frame)
         return pcm.reshape(-1)
@@ -273,16 +300,19 @@ class DecoderSession(Session[_ext.DecoderSession]):
 
     def reset(self) -> None:
         """Become as a new session, bit for bit."""
-        self.native.reset()
+        with self.entered():
+            self.native.reset()
 
     def snapshot(self) -> bytes:
         """Return the whole state; see :mod:`codec_core.snapshot`."""
-        content = SnapshotContent(self.levels, np.empty(0, np.float32), self.native.save_state())
+        with self.entered():
+            content = SnapshotContent(self.levels, np.empty(0, np.float32), self.native.save_state())
         return pack(self.info, self.direction, content)
 
     def restore_parts(self, content: SnapshotContent) -> None:
         """Take over what a snapshot held (used by :meth:`codec_core.CodecModel.restore_decoder`)."""
-        self.native.load_state(content.state)
+        with self.entered():
+            self.native.load_state(content.state)
 
 
 def _checked_levels(levels: int | None, info: ModelInfo) -> int:

@@ -73,6 +73,7 @@ def unpack(blob: bytes, info: ModelInfo, direction: str) -> SnapshotContent:
         SnapshotError: naming the field that is wrong.
 
     """
+    blob = bytes(blob)
     least = _HEADER.size + _DIGEST_BYTES
     if len(blob) < least:
         raise SnapshotError("snapshot size", f"{len(blob)} bytes", f"at least {least}")

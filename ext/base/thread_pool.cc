@@ -1,12 +1,37 @@
 #include "base/thread_pool.h"
 
+#include <unistd.h>
+
+#include <string>
+#include <system_error>
+
+#include "base/error.h"
+
 namespace mimi {
 
-ThreadPool::ThreadPool(std::size_t threads) {
-    for (std::size_t i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+ThreadPool::ThreadPool(std::size_t threads) : process_(getpid()) {
+    try {
+        workers_.reserve(threads - 1);
+        for (std::size_t i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+        stop();
+        throw Error(ErrorCode::unavailable, "threads", "a system that grants " + std::to_string(workers_.size() + 1),
+                    std::to_string(threads));
+    }
 }
 
 ThreadPool::~ThreadPool() {
+    if (workers_left_behind())
+        for (std::thread& worker : workers_) worker.detach();
+    else
+        stop();
+}
+
+bool ThreadPool::workers_left_behind() const {
+    return getpid() != process_;
+}
+
+void ThreadPool::stop() {
     {
         const std::lock_guard lock(mutex_);
         stopping_ = true;
@@ -17,7 +42,7 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::run_pieces(std::size_t pieces, Piece piece, const void* context) {
     const std::unique_lock job(job_mutex_, std::try_to_lock);
-    if (pieces <= 1 || workers_.empty() || !job.owns_lock()) {
+    if (pieces <= 1 || workers_.empty() || !job.owns_lock() || workers_left_behind()) {
         for (std::size_t i = 0; i < pieces; ++i) piece(context, i);
         return;
     }

@@ -14,7 +14,7 @@ namespace mimi {
 
 class ThreadPool {
 public:
-    // `threads` counts the caller, so 1 means no worker at all.
+    // `threads` counts the caller, so 1 means no worker at all. Error{unavailable} where the system grants no such number.
     explicit ThreadPool(std::size_t threads);
     ~ThreadPool();
     ThreadPool(const ThreadPool&) = delete;
@@ -32,9 +32,13 @@ private:
     using Piece = void (*)(const void* context, std::size_t index);
 
     void run_pieces(std::size_t pieces, Piece piece, const void* context);
+    void stop();
+    // Whether this process is a fork of the one that has the workers; it runs its jobs alone.
+    bool workers_left_behind() const;
     void work();
     void take_pieces();
 
+    const int process_;
     std::vector<std::thread> workers_;
     std::mutex job_mutex_;  // held by the caller whose job the workers share
     std::mutex mutex_;      // guards what follows

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "bindings/bindings.h"
 #include "kernels/dispatch.h"
 #include "kernels/ggml_libm.h"
@@ -54,7 +55,12 @@ Result apply(ArrayKernel kernel, const Vector& in) {
     return copy_out(out.data(), {out.size()});
 }
 
+void require(bool holds, const char* what) {
+    if (!holds) throw Error(ErrorCode::input_shape, what, "", "shapes that fit one another");
+}
+
 Result matmul(const Kernels& kernels, const Matrix& weights, const Matrix& columns, bool conv_operands, std::size_t segment) {
+    require(weights.shape(1) == columns.shape(1), "weights and columns");
     const PackedMatrix packed(numerics_policy(kernels.numerics), weights.shape(0), weights.shape(1),
                               MatrixForm{.conv_operands = conv_operands, .segment = segment},
                               [&](std::size_t o, std::size_t i) { return weights(o, i); });
@@ -73,6 +79,7 @@ Result matmul(const Kernels& kernels, const Matrix& weights, const Matrix& colum
 }
 
 Result layer_norm(const Kernels& kernels, const Vector& in, const Vector& weight, const Vector& bias) {
+    require(in.size() == weight.size() && in.size() == bias.size(), "values, weight and bias");
     std::vector<float> out(in.size());
     kernels.table.layer_norm(in.data(), weight.data(), bias.data(), out.data(), in.size());
     return copy_out(out.data(), {out.size()});
@@ -80,6 +87,9 @@ Result layer_norm(const Kernels& kernels, const Vector& in, const Vector& weight
 
 Result attention(const Kernels& kernels, const Vector& query, const Matrix& keys, const Matrix& values,
                  const std::vector<std::int32_t>& slots, float scale) {
+    require(keys.shape(1) == query.size() && values.shape(1) == query.size() && keys.shape(0) == values.shape(0),
+            "keys and values");
+    for (const std::int32_t slot : slots) require(slot < static_cast<std::int32_t>(keys.shape(0)), "slots");
     std::vector<float> weights(slots.size() + block_outputs);
     std::vector<float> out(query.size());
     kernels.table.attention({query.data(), keys.data(), values.data(), keys.shape(1), slots.data(), slots.size(), query.size(),
@@ -88,6 +98,7 @@ Result attention(const Kernels& kernels, const Vector& query, const Matrix& keys
 }
 
 std::vector<std::int32_t> nearest_codeword(const Kernels& kernels, const Matrix& codewords, const Matrix& residuals) {
+    require(codewords.shape(1) == residuals.shape(1), "codewords and residuals");
     const Codebook codebook({codewords.data(), codewords.size()}, codewords.shape(0), codewords.shape(1));
     std::vector<const float*> rows;
     for (std::size_t n = 0; n < residuals.shape(0); ++n) rows.push_back(residuals.data() + n * residuals.shape(1));

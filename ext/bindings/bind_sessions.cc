@@ -60,11 +60,26 @@ std::optional<PythonObserver> make_observer(const nb::object& observer) {
 template <class SessionType>
 using SessionList = nb::typed<nb::list, SessionType>;
 
+// The sessions of a list, held so that nothing done to the list meanwhile can end them.
 template <class SessionType>
-std::vector<SessionType*> session_pointers(const SessionList<SessionType>& sessions) {
+struct HeldSessions {
+    explicit HeldSessions(const SessionList<SessionType>& sessions) {
+        for (const nb::handle session : sessions) {
+            if (session.is_none()) throw nb::type_error("a session, not None");
+            objects.push_back(nb::borrow(session));
+            pointers.push_back(nb::cast<SessionType*>(session));
+        }
+        if (pointers.empty()) throw Error(ErrorCode::input_shape, "sessions", "none", "at least one");
+    }
+
+    std::vector<nb::object> objects;
     std::vector<SessionType*> pointers;
-    for (const nb::handle session : sessions) pointers.push_back(nb::cast<SessionType*>(session));
-    return pointers;
+};
+
+// The caller's array is copied while the interpreter is locked: what is checked is what is used, whatever other threads write.
+template <class Value, class Rows>
+std::vector<Value> owned_copy(const Rows& rows) {
+    return std::vector<Value>(rows.data(), rows.data() + rows.size());
 }
 
 void require_shape(const char* what, std::size_t rows, std::size_t columns, std::size_t sessions, std::size_t width) {
@@ -74,12 +89,13 @@ void require_shape(const char* what, std::size_t rows, std::size_t columns, std:
 }
 
 CodeResult encode_rows(const SessionList<EncoderSession>& sessions, const FloatRows& pcm, const nb::object& observer) {
-    const std::vector<EncoderSession*> pointers = session_pointers<EncoderSession>(sessions);
-    if (pointers.empty()) throw Error(ErrorCode::input_shape, "sessions", "none", "at least one");
+    const HeldSessions<EncoderSession> held(sessions);
+    const std::vector<EncoderSession*>& pointers = held.pointers;
     const EncoderSession& first = *pointers.front();
     require_shape("PCM", pcm.shape(0), pcm.shape(1), pointers.size(), first.model().geometry().frame_samples);
+    const std::vector<float> samples = owned_copy<float>(pcm);
     std::vector<const float*> rows;
-    for (std::size_t lane = 0; lane < pointers.size(); ++lane) rows.push_back(pcm.data() + lane * pcm.shape(1));
+    for (std::size_t lane = 0; lane < pointers.size(); ++lane) rows.push_back(samples.data() + lane * pcm.shape(1));
     auto codes = std::make_unique<std::int32_t[]>(pointers.size() * first.levels());
     std::optional<PythonObserver> stages = make_observer(observer);
     {
@@ -90,10 +106,11 @@ CodeResult encode_rows(const SessionList<EncoderSession>& sessions, const FloatR
 }
 
 FloatResult decode_rows(const SessionList<DecoderSession>& sessions, const CodeRows& codes, const nb::object& observer) {
-    const std::vector<DecoderSession*> pointers = session_pointers<DecoderSession>(sessions);
-    if (pointers.empty()) throw Error(ErrorCode::input_shape, "sessions", "none", "at least one");
+    const HeldSessions<DecoderSession> held(sessions);
+    const std::vector<DecoderSession*>& pointers = held.pointers;
     const DecoderSession& first = *pointers.front();
     require_shape("codes", codes.shape(0), codes.shape(1), pointers.size(), first.levels());
+    const std::vector<std::int32_t> owned_codes = owned_copy<std::int32_t>(codes);
     const std::size_t samples = first.model().geometry().frame_samples;
     auto pcm = std::make_unique<float[]>(pointers.size() * samples);
     std::vector<float*> rows;
@@ -101,7 +118,7 @@ FloatResult decode_rows(const SessionList<DecoderSession>& sessions, const CodeR
     std::optional<PythonObserver> stages = make_observer(observer);
     {
         const nb::gil_scoped_release release;
-        decode_batch(pointers, codes.data(), rows.data(), stages ? &*stages : nullptr);
+        decode_batch(pointers, owned_codes.data(), rows.data(), stages ? &*stages : nullptr);
     }
     return own<FloatResult>(std::move(pcm), {pointers.size(), samples});
 }

@@ -1,5 +1,6 @@
 #include "codec/codec_model.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -13,6 +14,17 @@ namespace {
 
 Numerics choose_numerics(const GgufReader& file, const std::string& wanted) {
     return parse_numerics(wanted.empty() ? default_numerics(file) : wanted);
+}
+
+// moshi.cpp's ring holds both steps of a frame before either looks back; with room for one only, a step would see nothing.
+NumericsPolicy checked_policy(Numerics numerics, const Geometry& geometry) {
+    const NumericsPolicy policy = numerics_policy(numerics);
+    const std::size_t context =
+        std::min(geometry.encoder_transformer.context_steps, geometry.decoder_transformer.context_steps);
+    if (policy.attention_view != AttentionView::causal_window && context < geometry.steps_per_frame())
+        throw Error(ErrorCode::model_contract, "context under " + std::string(numerics_name(numerics)) + " numerics",
+                    std::to_string(context) + " steps", "at least " + std::to_string(geometry.steps_per_frame()));
+    return policy;
 }
 
 std::size_t checked_threads(std::size_t threads) {
@@ -33,7 +45,7 @@ CodecModel::CodecModel(const GgufReader& file, const ModelOptions& options)
       name_(file.text("general.name").value_or("")),
       weight_class_(check_contract(file, geometry_)),
       numerics_(choose_numerics(file, options.numerics)),
-      policy_(numerics_policy(numerics_)),
+      policy_(checked_policy(numerics_, geometry_)),
       kernels_(numerics_kernels(numerics_, choose_kernels(options.isa))),
       rvq_(policy_, geometry_.rvq, WeightSource(file)),
       encoder_(policy_, geometry_, rvq_, WeightSource(file)),
@@ -48,7 +60,11 @@ CodecModel::ScratchLease::ScratchLease(const CodecModel& model) : model_(model) 
             model_.idle_scratch_.pop_back();
         }
     }
-    if (!arena_) arena_ = std::make_unique<ScratchArena>();
+    if (arena_) return;
+    arena_ = std::make_unique<ScratchArena>();
+    // Room to hand it back, so that the destructor has no way to fail.
+    const std::lock_guard lock(model_.idle_scratch_mutex_);
+    model_.idle_scratch_.reserve(++model_.scratches_);
 }
 
 CodecModel::ScratchLease::~ScratchLease() {

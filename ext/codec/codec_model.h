@@ -74,6 +74,7 @@ private:
     mutable ThreadPool pool_;
     mutable std::mutex idle_scratch_mutex_;
     mutable std::vector<std::unique_ptr<ScratchArena>> idle_scratch_;
+    mutable std::size_t scratches_ = 0;  // made so far
 };
 
 }  // namespace mimi

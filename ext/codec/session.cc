@@ -91,7 +91,13 @@ public:
     SessionBatch& operator=(const SessionBatch&) = delete;
 
     std::span<StreamState* const> states() const { return {states_, count_}; }
+    // All or none. Error{numeric_overflow} naming the lane whose future is not finite: an activation may have hidden it from
+    // the step's own result.
     void commit() {
+        for (std::size_t i = 0; i < count_; ++i)
+            if (!states_[i]->future_is_finite())
+                throw Error(ErrorCode::numeric_overflow, "state of lane " + std::to_string(i), "a value that is not finite",
+                            "input within about -1 .. 1");
         for (std::size_t i = 0; i < count_; ++i) states_[i]->commit();
     }
 

@@ -10,12 +10,32 @@
 
 namespace mimi {
 
+namespace {
+
+bool all_finite(const float* values, std::size_t count) {
+    return std::all_of(values, values + count, [](float value) { return std::isfinite(value); });
+}
+
+}  // namespace
+
 StreamState::StreamState(std::shared_ptr<const StateLayout> layout)
     : layout_(std::move(layout)), histories_(2 * layout_->history_floats()), ring_(layout_->ring().floats()) {}
 
+bool StreamState::future_is_finite() const {
+    if (!all_finite(future(), layout_->history_floats())) return false;
+    const RingLayout& ring = layout_->ring();
+    for (std::size_t index = 0; index < ring.rings(); ++index) {
+        for (std::size_t t = 0; t < ring.steps_per_frame; ++t) {
+            const std::size_t slot = static_cast<std::size_t>((position_steps() + t) % ring.slots());
+            if (!all_finite(ring_.data() + index * ring.ring_floats() + slot * ring.head_dim, ring.head_dim)) return false;
+        }
+    }
+    return true;
+}
+
 void StreamState::commit() {
     flipped_ = !flipped_;
-    ++position_frames_;
+    position_frames_.store(position_frames() + 1, std::memory_order_relaxed);
 }
 
 void StreamState::reset() {
@@ -40,13 +60,14 @@ std::size_t StreamState::saved_bytes(std::uint64_t position_frames) const {
 std::string StreamState::save() const {
     const RingLayout& ring = layout_->ring();
     std::string bytes;
-    bytes.reserve(saved_bytes(position_frames_));
+    const std::uint64_t position = position_frames();
+    bytes.reserve(saved_bytes(position));
     const auto append = [&](const void* data, std::size_t size) { bytes.append(static_cast<const char*>(data), size); };
-    append(&position_frames_, sizeof position_frames_);
+    append(&position, sizeof position);
     append(present(), layout_->history_floats() * sizeof(float));
     const std::uint64_t end = position_steps();
     for (std::size_t index = 0; index < ring.rings(); ++index)
-        for (std::uint64_t step = end - steps_in_reach(position_frames_); step < end; ++step)
+        for (std::uint64_t step = end - steps_in_reach(position); step < end; ++step)
             append(ring_.data() + index * ring.ring_floats() + step % ring.slots() * ring.head_dim,
                    ring.head_dim * sizeof(float));
     return bytes;
@@ -67,7 +88,7 @@ void StreamState::load(const std::string& bytes) {
                     std::to_string(saved_bytes(position)) + " at this position");
     std::vector<float> values((bytes.size() - sizeof position) / sizeof(float));
     std::memcpy(values.data(), bytes.data() + sizeof position, values.size() * sizeof(float));
-    if (!std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); }))
+    if (!all_finite(values.data(), values.size()))
         throw Error(ErrorCode::snapshot, "snapshot state", "a value that is not finite", "finite values");
 
     reset();

@@ -3,6 +3,7 @@
 // has changed nothing that can be seen.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,8 +22,8 @@ public:
     explicit StreamState(std::shared_ptr<const StateLayout> layout);
 
     // Frames committed since the start or the last reset; 0 tells a layer that this is the first step of a stream.
-    std::uint64_t position_frames() const { return position_frames_; }
-    std::uint64_t position_steps() const { return position_frames_ * layout_->ring().steps_per_frame; }
+    std::uint64_t position_frames() const { return position_frames_.load(std::memory_order_relaxed); }
+    std::uint64_t position_steps() const { return position_frames() * layout_->ring().steps_per_frame; }
 
     const float* history(std::size_t index) const { return present() + layout_->history(index).offset_floats; }
     float* next_history(std::size_t index) { return future() + layout_->history(index).offset_floats; }
@@ -32,6 +33,8 @@ public:
     float* keys(std::size_t layer, std::size_t head) { return ring(layer * 2 * layout_->ring().heads + head); }
     float* values(std::size_t layer, std::size_t head) { return ring((layer * 2 + 1) * layout_->ring().heads + head); }
 
+    // Whether everything a step has written for the future is a finite number.
+    bool future_is_finite() const;
     void commit();
     void reset();
 
@@ -49,13 +52,14 @@ private:
     float* ring(std::size_t index) { return ring_.data() + index * layout_->ring().ring_floats(); }
     const float* present() const { return histories_.data() + (flipped_ ? layout_->history_floats() : 0); }
     float* future() { return histories_.data() + (flipped_ ? 0 : layout_->history_floats()); }
+    const float* future() const { return histories_.data() + (flipped_ ? 0 : layout_->history_floats()); }
     std::size_t saved_bytes(std::uint64_t position_frames) const;
     std::uint64_t steps_in_reach(std::uint64_t position_frames) const;
 
     std::shared_ptr<const StateLayout> layout_;
     AlignedBuffer histories_;  // two halves: present and future
     AlignedBuffer ring_;
-    std::uint64_t position_frames_ = 0;
+    std::atomic<std::uint64_t> position_frames_{0};  // may be asked for while another thread is in a step
     bool flipped_ = false;
 };
 
