@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +23,8 @@ def atomic_output(destination: str | os.PathLike[str], *, replace: bool, error: 
     Args:
         destination: where the file shall be. Its directory must exist.
         replace: whether an existing ``destination`` may be replaced.
-        error: class of the error where the file system refuses: no such directory, no permission, no room.
+        error: class of the error where the file system refuses: no such directory, no permission, no room; or where
+            ``destination`` is a directory, a device or a pipe, which are never replaced.
 
     Raises:
         OutputExistsError: ``destination`` exists and ``replace`` is false. Checked at once, and at the end without a race.
@@ -31,7 +33,9 @@ def atomic_output(destination: str | os.PathLike[str], *, replace: bool, error: 
     final = Path(destination)
     if not replace and os.path.lexists(final):
         raise _exists(final)
-    temporary = final.with_name(f".{final.name[:128]}.{secrets.token_hex(6)}.partial")
+    _require_replaceable(final, error)
+    stem = os.fsencode(final.name)[:128].decode(errors="ignore")
+    temporary = final.with_name(f".{stem}.{secrets.token_hex(6)}.partial")
     try:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     except OSError as cause:
@@ -64,6 +68,19 @@ def require_other_file(source: str | os.PathLike[str], destination: str | os.Pat
         is_same = Path(source).samefile(destination)
     if is_same:
         raise error(os.fspath(destination), "the source itself", "another file to write")
+
+
+def _require_replaceable(final: Path, error: type[CodecError]) -> None:
+    """Refuse a directory, and a device or pipe, which a rename would put a file in the place of."""
+    try:
+        is_file = stat.S_ISREG(final.stat().st_mode)
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as cause:
+        reason = cause.strerror if isinstance(cause, OSError) else str(cause)
+        raise error(str(final), f"{reason}", "a path in a directory that can be written") from cause
+    if not is_file:
+        raise error(str(final), "no regular file", "a file, or a name that is free")
 
 
 def _exists(final: Path) -> OutputExistsError:

@@ -109,7 +109,9 @@ def _parse_npy(data: bytes, subject: str) -> CodesDocument:
         shape, fortran_order, dtype = reader(stream)
     except Exception as cause:  # NumPy lets through whatever Python's own parser raises.
         raise CodesFileError(f"{subject}: header", "bytes that are no .npy header", "a .npy file of version 1 or 2") from cause
-    if dtype.kind not in "iu" or len(shape) != 2 or not 0 <= min(shape) <= max(shape) < 1 << 48:
+    # NumPy takes a bool for a size.
+    is_shape = len(shape) == 2 and all(type(size) is int and 0 <= size < 1 << 48 for size in shape)
+    if dtype.kind not in "iu" or not is_shape:
         raise CodesFileError(f"{subject}: header", f"{dtype} {list(shape)}", "an integer array [levels, frames]")
     payload = data[stream.tell() :]
     size = shape[0] * shape[1] * dtype.itemsize
@@ -152,10 +154,7 @@ def _serialize_mimi(document: CodesDocument) -> bytes:
 
 
 def _parse_json(data: bytes, subject: str) -> CodesDocument:
-    try:
-        fields = json.loads(data)
-    except (ValueError, RecursionError) as cause:
-        raise CodesFileError(subject, "bytes that are not JSON", "a JSON object with codes[level][frame]") from cause
+    fields = _json_of(data, subject)
     if not isinstance(fields, dict) or not isinstance(fields.get("codes"), list):
         raise CodesFileError(f"{subject}: codes", "no list", "codes[level][frame]")
     rows = fields["codes"]
@@ -168,14 +167,28 @@ def _parse_json(data: bytes, subject: str) -> CodesDocument:
             if type(code) is not int or not 0 <= code <= 65535:
                 raise CodesFileError(f"{subject}: codes[{level}][{frame}]", repr(code)[:40], "a code of 0 .. 65535")
     for key, count in (("levels", len(rows)), ("frames", frames)):
-        if fields.get(key, count) != count:
+        stated = fields.get(key, count)
+        if type(stated) is not int or stated != count:
             raise CodesFileError(f"{subject}: {key}", repr(fields[key])[:40], f"{count}, as codes has")
     codes = np.array(rows, np.int32).reshape(len(rows), frames)
     return CodesDocument(codes, _samples_of(fields.get("samples"), subject), _provenance_of(fields.get("provenance"), subject))
 
 
+def _json_of(data: bytes, subject: str) -> Any:
+    try:
+        try:
+            return json.loads(data)
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            raise
+        except ValueError:
+            # Python converts no integer of thousands of digits. Cut, it is still too large, and is refused by its place.
+            return json.loads(data, parse_int=lambda digits: int(digits[:40]))
+    except (ValueError, RecursionError) as cause:
+        raise CodesFileError(subject, "bytes that are not JSON", "a JSON object with codes[level][frame]") from cause
+
+
 def _samples_of(value: object, subject: str) -> int | None:
-    if value is None or (type(value) is int and value >= 0):
+    if value is None or (type(value) is int and 0 <= value < 1 << 48):
         return value
     raise CodesFileError(f"{subject}: samples", repr(value)[:40], "a count of 0 or more")
 

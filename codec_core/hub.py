@@ -33,7 +33,7 @@ def pull(entry: CatalogueEntry, *, offline: bool = False) -> Path:
     Raises:
         UnavailableError: no ``huggingface_hub``; or a file that cannot be had, from the hub or, offline, from the cache.
         CheckpointError: a file with another SHA-256 than the catalogue's. If it was fetched just now it is removed.
-        ModelAccessError: a cache that cannot be written.
+        ModelAccessError: a cache that cannot be written, or weights that changed after they were checked.
 
     """
     destination = pulled_path(entry.name)
@@ -44,7 +44,7 @@ def pull(entry: CatalogueEntry, *, offline: bool = False) -> Path:
     _require_sha256(entry, source, is_new=is_new)
     for other in entry.also:
         _fetch(entry, other, offline=offline)
-    convert_into(source, destination, entry.name)
+    convert_into(source, destination, entry.sha256, name=entry.name)
     return destination
 
 

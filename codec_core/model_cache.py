@@ -20,6 +20,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Final
 
+from codec_core.atomic_file import atomic_output
 from codec_core.errors import ModelAccessError
 
 Progress = Callable[[int, int], None]
@@ -102,22 +103,27 @@ def resolve(path: Path) -> Path:
     source = weights_file(path)
     sha256 = _sha256(source)
     folder, stem = source.absolute().parent.name[:48], source.stem[:80]
-    entry = cache_directory() / "converted" / f"{folder}-{stem}-{_key(source, sha256)}.gguf"
+    config = source.with_name("config.json")
+    config_sha256 = _sha256(config) if config.is_file() else ""
+    entry = cache_directory() / "converted" / f"{folder}-{stem}-{_key(sha256, config_sha256)}.gguf"
     if not entry.is_file():
         writable_folder(entry.parent.name)
-        if convert_into(source, entry) != sha256:
-            entry.unlink(missing_ok=True)
-            raise ModelAccessError(str(source), "a file that changed while it was read", "a file at rest")
+        convert_into(source, entry, sha256, config_sha256)
     return entry
 
 
-def convert_into(source: Path, entry: Path, name: str | None = None) -> str:
+def convert_into(source: Path, entry: Path, sha256: str, config_sha256: str | None = None, name: str | None = None) -> None:
     """Convert a checkpoint to an entry of the cache, whose folder exists, replacing what is there.
 
-    Returns:
-        The SHA-256 of what was converted.
+    Args:
+        source: the weights.
+        entry: the file to write; it appears only if what was converted is what is named below.
+        sha256: the SHA-256 the weights have.
+        config_sha256: that of the config beside them, empty where there is none; None: whatever is there is taken.
+        name: ``general.name`` of the entry; None: as the source says.
 
     Raises:
+        ModelAccessError: weights or config are others by now.
         CodecError: as :func:`codec_core.convert.convert_model`; an entry that cannot be written names ``MIMI_CACHE_DIR``.
 
     """
@@ -125,11 +131,18 @@ def convert_into(source: Path, entry: Path, name: str | None = None) -> str:
 
     _sweep(entry.parent)
     watcher = _watcher.get() or _unwatched
+    written = entry
     try:
-        with watcher(f"converting {source}, once, to {entry}") as progress:
-            return convert_model(source, entry, name=name, force=True, progress=progress).source_sha256
+        with (
+            watcher(f"converting {source}, once, to {entry}") as progress,
+            atomic_output(entry, replace=True, error=ModelAccessError) as written,
+        ):
+            report = convert_model(source, written, name=name, force=True, progress=progress)
+            is_same_config = config_sha256 is None or report.config_sha256 in {None, config_sha256}
+            if report.source_sha256 != sha256 or not is_same_config:
+                raise ModelAccessError(str(source), "a file that changed while it was read", "a file at rest")
     except ModelAccessError as error:
-        if error.subject == str(entry):
+        if error.subject in {str(entry), str(written)}:
             raise _refusal(entry, error.found) from error
         raise
 
@@ -156,12 +169,11 @@ def _is_checkpoint(path: Path) -> bool:
     return False
 
 
-def _key(weights: Path, sha256: str) -> str:
+def _key(sha256: str, config_sha256: str) -> str:
     """Hash all that decides what a conversion gives: the weights, the config that may lie beside them, and the converter."""
     from codec_core import __version__  # noqa: PLC0415 - the package imports this module
 
-    config = weights.with_name("config.json")
-    parts = (__version__, str(_FORMAT), sha256, _sha256(config) if config.is_file() else "")
+    parts = (__version__, str(_FORMAT), sha256, config_sha256)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 

@@ -89,7 +89,8 @@ def read_header(
     end = base
     for tensor in tensors:
         if tensor.offset_bytes != end:
-            raise error(f"{subject}: {tensor.name}: data_offsets", f"a start at {tensor.offset_bytes - base}", f"{end - base}")
+            field = f"{subject}: {shown(tensor.name)}: data_offsets"
+            raise error(field, f"a start at {tensor.offset_bytes - base}", f"{end - base}")
         end += tensor.size_bytes
     if end != file_bytes:
         raise error(f"{subject}: file size", f"{file_bytes} bytes", f"{end} bytes, as the header says")
@@ -109,13 +110,18 @@ def build_header(tensors: Iterable[tuple[str, str, tuple[int, ...]]], metadata: 
     return struct.pack("<Q", len(text)) + text
 
 
+def shown(name: str) -> str:
+    """Return a name out of a file as messages show it: quoted, in ASCII, of at most 120 characters before escaping."""
+    return f"{name[:120]!a}"
+
+
 def _parse_json(text: bytes, error: type[CodecError], subject: str) -> dict[str, Any]:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         fields = dict(pairs)
         if len(fields) != len(pairs):
             seen: set[str] = set()
             twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-            raise error(f"{subject}: header", f"the key {twice!r} twice", "each key once")
+            raise error(f"{subject}: header", f"the key {shown(twice)} twice", "each key once")
         return fields
 
     def no_constant(text: str) -> NoReturn:
@@ -131,8 +137,11 @@ def _parse_json(text: bytes, error: type[CodecError], subject: str) -> dict[str,
 
 
 def _check_metadata(metadata: object, error: type[CodecError], subject: str) -> dict[str, str]:
-    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
-        raise error(f"{subject}: __metadata__", "something else", "an object of strings")
+    if not isinstance(metadata, dict):
+        raise error(f"{subject}: __metadata__", type(metadata).__name__, "an object of strings")
+    for key, value in metadata.items():
+        if not isinstance(value, str):
+            raise error(f"{subject}: __metadata__: {shown(key)}", type(value).__name__, "a string")
     return metadata
 
 
@@ -141,7 +150,7 @@ def _is_count(value: object) -> bool:
 
 
 def _check_tensor(name: str, entry: object, base: int, error: type[CodecError], subject: str) -> StoredTensor:
-    field = f"{subject}: {name}"
+    field = f"{subject}: {shown(name)}"
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
         raise error(field, "an unknown form of entry", "dtype, shape and data_offsets")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]

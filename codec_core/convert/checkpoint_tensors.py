@@ -14,7 +14,7 @@ from codec_core.convert.name_map import is_conv_bias, is_half_precision
 from codec_core.convert.planned_model import PlannedTensor
 from codec_core.convert.source_file import SourceFile
 from codec_core.errors import CheckpointError
-from codec_core.safetensors_file import SafetensorsHeader, StoredTensor
+from codec_core.safetensors_file import SafetensorsHeader, StoredTensor, shown
 
 _TYPES: Final = {"F32": "f32", "F16": "f16", "BF16": "bf16"}
 _USAGE_FLOOR: Final = np.float32(1e-5)
@@ -56,10 +56,12 @@ def plan_codebook(file: SourceFile, header: SafetensorsHeader, sums: StoredTenso
     element_type(sums)
     usage = header.tensors.get(usage_name)
     if usage is None:
-        raise CheckpointError(f"tensor {usage_name!r}", "no such tensor", f"the usage that {sums.name!r} is divided by")
+        raise CheckpointError(
+            f"tensor {shown(usage_name)}", "no such tensor", f"the usage that {shown(sums.name)} is divided by"
+        )
     element_type(usage)
     if len(sums.shape) != 2 or usage.shape != sums.shape[:1]:
-        raise CheckpointError(f"tensor {usage_name!r}: shape", f"{list(usage.shape)}", f"[entries] of {list(sums.shape)}")
+        raise CheckpointError(f"tensor {shown(usage_name)}: shape", f"{list(usage.shape)}", f"[entries] of {list(sums.shape)}")
     read = functools.partial(_divide, file, sums, usage)
     return PlannedTensor(name, ggml_dims(name, sums), "f32", read, "f32", is_computed=True)
 
@@ -72,7 +74,7 @@ def element_type(stored: StoredTensor) -> str:
 
     """
     if stored.dtype not in _TYPES:
-        raise CheckpointError(f"tensor {stored.name!r}", stored.dtype, "F32, F16 or BF16")
+        raise CheckpointError(f"tensor {shown(stored.name)}", stored.dtype, "F32, F16 or BF16")
     return _TYPES[stored.dtype]
 
 
@@ -95,7 +97,7 @@ def ggml_dims(name: str, stored: StoredTensor) -> tuple[int, ...]:
     """
     shape = stored.shape
     if 0 in shape:
-        raise CheckpointError(f"tensor {stored.name!r}: shape", f"{list(shape)}", "sizes of 1 or more")
+        raise CheckpointError(f"tensor {shown(stored.name)}: shape", f"{list(shape)}", "sizes of 1 or more")
     if is_conv_bias(name) and len(shape) == 1:
         return (1, shape[0])
     dims = list(reversed(shape))

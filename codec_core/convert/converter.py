@@ -38,6 +38,8 @@ class ConversionReport:
     source: str
     source_kind: str
     source_sha256: str
+    config_sha256: str | None
+    """Of the ``config.json`` that was read with it; None: none was."""
     destination: str
     form: str
     name: str
@@ -192,6 +194,7 @@ def _report(file: SourceFile, plan: PlannedModel, destination: str, settings: _S
         source=file.path,
         source_kind=plan.kind,
         source_sha256="",
+        config_sha256=plan.config_sha256,
         destination=destination,
         form=settings.form,
         name=settings.name or plan.name or Path(file.path).stem,

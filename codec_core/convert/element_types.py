@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from codec_core.errors import CheckpointError
+from codec_core.safetensors_file import shown
 
 ELEMENT_BYTES: Final = {"f32": 4, "f16": 2, "bf16": 2}
 """Types a source may have, with their sizes."""
@@ -36,7 +37,7 @@ def narrow(values: npt.NDArray[np.float32], type_name: str, name: str) -> npt.ND
         halves = values.astype("<f2")
     outside = np.isinf(halves) & np.isfinite(values)
     if outside.any():
-        raise CheckpointError(f"tensor {name!r}", f"{values[int(np.argmax(outside))]}", "values within 65504 for f16")
+        raise CheckpointError(f"tensor {shown(name)}", f"{values[int(np.argmax(outside))]}", "values within 65504 for f16")
     return halves
 
 

@@ -12,6 +12,7 @@ from codec_core.convert.name_map import is_half_precision
 from codec_core.convert.planned_model import PlannedModel, PlannedTensor
 from codec_core.convert.source_file import SourceFile
 from codec_core.errors import CheckpointError
+from codec_core.safetensors_file import shown
 
 _REWRITTEN_TEXTS: Final = frozenset({"general.architecture", "general.name"})
 
@@ -26,9 +27,12 @@ def read_gguf(file: SourceFile, weight_class: str | None) -> PlannedModel:
     Raises:
         ModelFormatError, ModelContractError: the engine would not read the file either, or a shortened name is ambiguous.
         CheckpointError: a type that is not converted.
+        ModelAccessError: the file changed since it was opened.
 
     """
     inspected = _ext.inspect_model(file.path)
+    # The engine goes by the path: what it saw must be the file that is open.
+    file.require_unchanged()
     offsets = payload_offsets(file)
     tensors = [_plan(file, entry, offsets[entry["stored_name"]], weight_class) for entry in inspected["tensors"]]
     geometry, metadata = inspected["geometry"], inspected["metadata"]
@@ -58,7 +62,7 @@ def _kept_texts(metadata: dict[str, Any]) -> dict[str, str]:
 def _plan(file: SourceFile, entry: dict[str, Any], offset: int, weight_class: str | None) -> PlannedTensor:
     name, stored = entry["name"], entry["type"]
     if stored not in GGML_TYPE_IDS:
-        raise CheckpointError(f"tensor {name!r}: type", stored, " or ".join(GGML_TYPE_IDS))
+        raise CheckpointError(f"tensor {shown(name)}: type", stored, " or ".join(GGML_TYPE_IDS))
     written = stored
     if weight_class is not None:
         written = "f16" if weight_class == "f16" and is_half_precision(name) else "f32"

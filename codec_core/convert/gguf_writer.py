@@ -10,6 +10,7 @@ from codec_core.convert.element_types import GGML_TYPE_IDS
 from codec_core.convert.gguf_layout import FLOAT32_TYPE, GGUF_MAGIC, GGUF_VERSION, STRING_TYPE, UINT32_TYPE, aligned
 from codec_core.convert.planned_model import PlannedTensor
 from codec_core.errors import InternalError
+from codec_core.safetensors_file import shown
 
 Metadata = list[tuple[str, str | int | float]]
 """Keys and values in the order they are written: str as a string, int as u32, float as f32."""
@@ -40,7 +41,7 @@ def write_gguf(path: Path, metadata: Metadata, tensors: list[PlannedTensor], adv
                 written += file.write(piece)
                 advance(len(piece))
             if written != tensor.size_bytes:
-                raise InternalError(f"payload of {tensor.name!r}", f"{written} bytes", f"{tensor.size_bytes}")
+                raise InternalError(f"payload of {shown(tensor.name)}", f"{written} bytes", f"{tensor.size_bytes}")
             file.write(bytes(aligned(written) - written))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from codec_core.errors import CheckpointError
+from codec_core.safetensors_file import shown
 
 _LAYER: Final = r"(encoder|decoder)_transformer\.transformer\.layers\.\d+\."
 _CODEBOOK: Final = r"quantizer\.rvq_(first|rest)\.vq\.layers\.\d+\._codebook\."
@@ -65,7 +66,7 @@ def our_name(published: str) -> str | None:
     for rule in KYUTAI_RULES:
         if re.fullmatch(rule.pattern, published):
             return None if rule.dropped else "mimi." + published.replace(*rule.replace)
-    raise CheckpointError(f"tensor {published[:120]!r}", "a name no rule knows", "the tensors of a Kyutai Mimi checkpoint")
+    raise CheckpointError(f"tensor {shown(published)}", "a name no rule knows", "the tensors of a Kyutai Mimi checkpoint")
 
 
 def require_codec(names: Iterable[str]) -> None:
@@ -77,7 +78,7 @@ def require_codec(names: Iterable[str]) -> None:
     """
     for name in names:
         if name.startswith(("text_emb.", "depformer", "lm.")):
-            raise CheckpointError("tensor names", f"a Moshi language model ({name[:120]!r})", "a Mimi codec checkpoint")
+            raise CheckpointError("tensor names", f"a Moshi language model ({shown(name)})", "a Mimi codec checkpoint")
 
 
 def is_half_precision(name: str) -> bool:

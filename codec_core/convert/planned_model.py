@@ -9,6 +9,7 @@ from typing import Final
 
 from codec_core.convert.element_types import ELEMENT_BYTES, recode
 from codec_core.errors import CheckpointError
+from codec_core.safetensors_file import shown
 
 CODEBOOK: Final = "._codebook.embedding"
 """How the names of codebooks end."""
@@ -66,6 +67,8 @@ class PlannedModel:
     """RVQ levels the source says to use, which may be more than it has."""
     kept_texts: dict[str, str] = field(default_factory=dict)
     """``general.*`` strings of the source that are carried over."""
+    config_sha256: str | None = None
+    """Of the config beside the source whose values are taken; None: the source has none."""
 
     def tensor(self, name: str) -> PlannedTensor:
         """Return a tensor by our name.
@@ -77,7 +80,7 @@ class PlannedModel:
         for tensor in self.tensors:
             if tensor.name == name:
                 return tensor
-        raise CheckpointError(f"tensor {name!r}", "no such tensor", "the tensors of a Mimi model")
+        raise CheckpointError(f"tensor {shown(name)}", "no such tensor", "the tensors of a Mimi model")
 
     def count(self, prefix: str, suffix: str) -> int:
         """Count the tensors whose names begin and end like that."""

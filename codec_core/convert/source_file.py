@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
@@ -77,14 +78,18 @@ class SourceFile:
         return digest.hexdigest()
 
     def require_unchanged(self) -> None:
-        """Refuse a file that was written to since it was opened.
+        """Refuse a file that was written to since it was opened, or whose path leads to another by now.
 
         Raises:
-            ModelAccessError: its size or modification time is another.
+            ModelAccessError: its size, or its time of modification or of change, is another; or the path is another file's.
 
         """
         now = os.fstat(self._descriptor)
-        if (now.st_size, now.st_mtime_ns) != (self._opened.st_size, self._opened.st_mtime_ns):
+        try:
+            is_same = os.path.samestat(now, Path(self.path).stat()) and _version(now) == _version(self._opened)
+        except OSError:
+            is_same = False
+        if not is_same:
             raise ModelAccessError(self.path, "a file that changed while it was read", "a file at rest")
 
     def __enter__(self) -> Self:
@@ -92,3 +97,8 @@ class SourceFile:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         os.close(self._descriptor)
+
+
+def _version(status: os.stat_result) -> tuple[int, int, int]:
+    # A program can set the time of modification back, but not that of change.
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns

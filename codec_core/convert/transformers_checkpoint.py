@@ -20,7 +20,7 @@ from codec_core.convert.source_file import SourceFile
 from codec_core.convert.transformers_config import CONFIG_NAME, TransformersConfig, read_config
 from codec_core.convert.transformers_names import CLUSTER_USAGE, EMBED_SUM, KEY, QUERY, VALUE, kyutai_name
 from codec_core.errors import CheckpointError
-from codec_core.safetensors_file import SafetensorsHeader, StoredTensor
+from codec_core.safetensors_file import SafetensorsHeader, StoredTensor, shown
 
 WEIGHTS_NAME: Final = "model.safetensors"
 _INDEX_NAME: Final = "model.safetensors.index.json"
@@ -72,6 +72,7 @@ def read_transformers(file: SourceFile, header: SafetensorsHeader, weight_class:
         context_steps=config.context_steps,
         max_period=config.max_period,
         default_levels=MIMI_LEVELS,
+        config_sha256=config.sha256,
     )
 
 
@@ -116,7 +117,7 @@ class _Reader:
     def _part(self, name: str) -> StoredTensor:
         part = self.header.tensors.get(name)
         if part is None:
-            raise CheckpointError(f"tensor {name!r}", "no such tensor", "query, key and value projections in every layer")
+            raise CheckpointError(f"tensor {shown(name)}", "no such tensor", "query, key and value projections in every layer")
         element_type(part)
         return part
 
@@ -126,7 +127,7 @@ def _require_heads(part: StoredTensor, heads: int, shape: tuple[int, ...]) -> No
     is_matrix_of_heads = len(part.shape) == 2 and min(part.shape) > 1 and part.shape[0] == rows_per_head * heads
     if part.shape != shape or not is_matrix_of_heads or rows_per_head % 2 != 0:
         expected = f"the query's {list(shape)}, in {heads} heads of an even number of rows"
-        raise CheckpointError(f"tensor {part.name!r}: shape", f"{list(part.shape)}", expected)
+        raise CheckpointError(f"tensor {shown(part.name)}: shape", f"{list(part.shape)}", expected)
 
 
 def _merge(file: SourceFile, parts: list[StoredTensor], heads: int) -> Iterator[bytes]:

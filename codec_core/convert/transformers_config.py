@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from dataclasses import dataclass
@@ -48,6 +49,8 @@ class TransformersConfig:
     max_period: int
     levels: int | None
     """RVQ levels it says the tensors have; None: it does not say."""
+    sha256: str
+    """Of the file's bytes."""
 
 
 def read_config(path: Path) -> TransformersConfig:
@@ -69,7 +72,7 @@ def read_config(path: Path) -> TransformersConfig:
     if not isinstance(fields, dict):
         raise CheckpointError(str(path), type(fields).__name__, "a JSON object")
     _require_fixed(fields)
-    return _read(fields)
+    return _read(fields, hashlib.sha256(text).hexdigest())
 
 
 def _require_fixed(fields: dict[str, Any]) -> None:
@@ -80,7 +83,7 @@ def _require_fixed(fields: dict[str, Any]) -> None:
             raise _refusal(key, found, json.dumps(expected))
 
 
-def _read(fields: dict[str, Any]) -> TransformersConfig:
+def _read(fields: dict[str, Any], sha256: str) -> TransformersConfig:
     heads = _count(fields, "num_attention_heads", MIMI_HEADS)
     if _count(fields, "num_key_value_heads", heads) != heads:
         raise _refusal("num_key_value_heads", fields["num_key_value_heads"], f"{heads}, as many as num_attention_heads")
@@ -92,6 +95,7 @@ def _read(fields: dict[str, Any]) -> TransformersConfig:
         context_steps=_count(fields, "sliding_window", MIMI_CONTEXT_STEPS),
         max_period=_max_period(fields),
         levels=_count(fields, "num_quantizers", 0) or None,
+        sha256=sha256,
     )
 
 

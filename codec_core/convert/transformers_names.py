@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from codec_core.errors import CheckpointError
+from codec_core.safetensors_file import shown
 
 _LAYER: Final = r"(encoder|decoder)_transformer\.layers\.(\d+)\."
 _OUR_LAYER: Final = r"\1_transformer.transformer.layers.\2."
@@ -72,4 +73,4 @@ def kyutai_name(name: str) -> str | None:
             return match.expand(replacement)
     if any(re.fullmatch(pattern, name) for pattern in _DROPPED):
         return None
-    raise CheckpointError(f"tensor {name[:120]!r}", "a name no rule knows", "the tensors of transformers' MimiModel")
+    raise CheckpointError(f"tensor {shown(name)}", "a name no rule knows", "the tensors of transformers' MimiModel")

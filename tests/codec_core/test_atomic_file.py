@@ -86,3 +86,21 @@ def test_the_mode_follows_the_umask(tmp_path: Path) -> None:
     finally:
         os.umask(old)
     assert (tmp_path / "out.bin").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("name", [".", "..", "", "/", "folder", "pipe", "link", "nul\0", "x" * 300])
+def test_what_is_no_file_is_refused_before_any_work(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo("pipe")
+    (tmp_path / "link").symlink_to("/dev/null")
+    with pytest.raises(AudioFileError), atomic_output(name, replace=True, error=AudioFileError):
+        pytest.fail("entered")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "link", "pipe"]
+
+
+def test_a_name_as_long_as_may_be(tmp_path: Path) -> None:
+    final = tmp_path / ("\u00e9" * 125 + ".gguf")
+    with atomic_output(final, replace=False, error=AudioFileError) as temporary:
+        temporary.write_bytes(b"whole")
+    assert final.read_bytes() == b"whole"

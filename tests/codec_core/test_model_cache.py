@@ -9,11 +9,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from codec_core import CodecModel, model_cache
+from codec_core import CodecModel
+from codec_core.convert import ConversionReport, convert_model
 from codec_core.errors import CheckpointError, ModelAccessError, ModelContractError, ModelFormatError
 from codec_core.model_cache import Progress, cache_directory, pulled_path, resolve, watched
 
@@ -101,23 +103,34 @@ def test_a_directory_of_another_kind_says_what_was_looked_for(tmp_path: Path) ->
         CodecModel.open(tmp_path)
 
 
-def test_a_file_that_changes_under_the_conversion(
-    tiny_checkpoint: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_what_changes_before_the_conversion_is_not_published(
+    name: str, tiny_transformers: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = tmp_path / "x.safetensors"
-    shutil.copyfile(tiny_checkpoint, source)
-    convert_into = model_cache.convert_into
+    shutil.copytree(tiny_transformers, tmp_path / "mine")
+    changed = tmp_path / "mine" / name
+    before = changed.read_bytes()
+    after = before.replace(b'"sliding_window": 8', b'"sliding_window": 9') if name == "config.json" else before[:-1] + b"\1"
+    assert after != before
 
-    def change_first(source: Path, entry: Path) -> str:
-        data = bytearray(source.read_bytes())
-        data[-1] ^= 1
-        source.write_bytes(data)
-        return convert_into(source, entry)
+    def convert_another(*arguments: Any, **settings: Any) -> ConversionReport:
+        changed.write_bytes(after)
+        report = convert_model(*arguments, **settings)
+        changed.write_bytes(before)
+        assert not list((cache / "converted").glob("[!.]*"))
+        return report
 
-    monkeypatch.setattr(model_cache, "convert_into", change_first)
+    monkeypatch.setattr("codec_core.convert.convert_model", convert_another)
     with pytest.raises(ModelAccessError, match="a file that changed while it was read"):
-        resolve(source)
+        resolve(tmp_path / "mine")
     assert entries(cache) == []
+
+
+def test_a_config_that_is_not_read_does_not_matter(tiny_checkpoint: Path, tmp_path: Path, cache: Path) -> None:
+    shutil.copyfile(tiny_checkpoint, tmp_path / "x.safetensors")
+    (tmp_path / "config.json").write_text("a page about something else")
+    entry = resolve(tmp_path / "x.safetensors")
+    assert entries(cache) == [entry]
 
 
 def test_a_watcher_is_told(tiny_checkpoint: Path, cache: Path) -> None:

@@ -72,23 +72,23 @@ def test_the_public_package_reads_what_we_write() -> None:
         (pack(b'{"a": NaN}'), "header: found bytes that are not JSON"),
         (pack(b'{"a":1,"a":2}'), "the key 'a' twice"),
         (pack([]), "header: found list"),
-        (pack({"__metadata__": {"a": 1}}), "__metadata__"),
-        (pack({"__metadata__": "x"}), "__metadata__"),
-        (pack({**GOOD, "a": 5}), "a: found an unknown form of entry"),
-        (pack(changed("a", more=1)), "a: found an unknown form of entry"),
-        (pack(changed("a", dtype="F128")), "a: dtype: found 'F128'"),
-        (pack(changed("a", dtype=["F32"])), "a: dtype"),
-        (pack(changed("a", shape=[2, -3])), "a: shape"),
-        (pack(changed("a", shape=[True, 3])), "a: shape"),
-        (pack(changed("a", shape=[2, 2**60])), "a: shape"),
-        (pack(changed("a", shape=[1] * 9)), "a: shape"),
-        (pack(changed("a", shape=6)), "a: shape"),
-        (pack(changed("a", shape=[2, 4])), "a: data_offsets: found 24 bytes, expected 32 bytes"),
-        (pack(changed("a", data_offsets=[24, 0])), "a: data_offsets"),
-        (pack(changed("a", data_offsets=[0])), "a: data_offsets"),
-        (pack(changed("a", data_offsets=[0, 24.0])), "a: data_offsets"),
-        (pack(changed("b", data_offsets=[22, 24])), "b: data_offsets: found a start at 22, expected 24"),
-        (pack(changed("b", data_offsets=[28, 30])), "b: data_offsets: found a start at 28, expected 24"),
+        (pack({"__metadata__": {"a": 1}}), "__metadata__: 'a': found int, expected a string"),
+        (pack({"__metadata__": "x"}), "__metadata__: found str"),
+        (pack({**GOOD, "a": 5}), "'a': found an unknown form of entry"),
+        (pack(changed("a", more=1)), "'a': found an unknown form of entry"),
+        (pack(changed("a", dtype="F128")), "'a': dtype: found 'F128'"),
+        (pack(changed("a", dtype=["F32"])), "'a': dtype"),
+        (pack(changed("a", shape=[2, -3])), "'a': shape"),
+        (pack(changed("a", shape=[True, 3])), "'a': shape"),
+        (pack(changed("a", shape=[2, 2**60])), "'a': shape"),
+        (pack(changed("a", shape=[1] * 9)), "'a': shape"),
+        (pack(changed("a", shape=6)), "'a': shape"),
+        (pack(changed("a", shape=[2, 4])), "'a': data_offsets: found 24 bytes, expected 32 bytes"),
+        (pack(changed("a", data_offsets=[24, 0])), "'a': data_offsets"),
+        (pack(changed("a", data_offsets=[0])), "'a': data_offsets"),
+        (pack(changed("a", data_offsets=[0, 24.0])), "'a': data_offsets"),
+        (pack(changed("b", data_offsets=[22, 24])), "'b': data_offsets: found a start at 22, expected 24"),
+        (pack(changed("b", data_offsets=[28, 30])), "'b': data_offsets: found a start at 28, expected 24"),
         (pack(GOOD, payload=25), "file size"),
         (pack(GOOD, payload=27), "file size"),
     ],
@@ -97,6 +97,26 @@ def test_a_header_that_lies_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(CheckpointError) as caught:
         parse(data)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "{NAME: 5}",
+        '{"__metadata__": {NAME: 5}}',
+        "{NAME: 1, NAME: 2}",
+        '{"__metadata__": {NAME: "1", NAME: "2"}}',
+        '{NAME: {"dtype": "U8", "shape": [1], "data_offsets": [7, 8]}}',
+    ],
+)
+def test_a_name_is_shown_short_and_in_ascii(fields: str) -> None:
+    name = "\x1b[31m\u202e\n" + "x" * 100_000
+    with pytest.raises(CheckpointError) as caught:
+        parse(pack(fields.replace("NAME", json.dumps(name)).encode()))
+    assert rf"'\x1b[31m\u202e\n{'x' * 113}'" in str(caught.value)
+    assert str(caught.value).isascii()
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 300
 
 
 @given(st.data())

@@ -9,7 +9,9 @@ import pytest
 
 from codec_core import CodecModel
 from codec_core.convert import convert_model
-from codec_core.errors import ModelContractError, ModelFormatError
+from codec_core.convert.gguf_source import read_gguf as read_gguf_source
+from codec_core.convert.source_file import SourceFile
+from codec_core.errors import ModelAccessError, ModelContractError, ModelFormatError
 
 Reader = Callable[[Path], tuple[dict[str, Any], dict[str, Any]]]
 Writer = Callable[[Path, Path], dict[str, bytes]]
@@ -78,3 +80,13 @@ def test_short_names_that_cannot_be_restored(
             convert_model(raw, tmp_path / "x.gguf")
         assert (first if replacement != second else second).decode() in str(caught.value)
     assert not (tmp_path / "x.gguf").exists()
+
+
+def test_the_file_that_is_inspected_is_the_one_that_is_read(tiny_gguf: Path, tiny_f16_gguf: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.gguf"
+    link.symlink_to(tiny_gguf)
+    with SourceFile(link) as file:
+        link.unlink()
+        link.symlink_to(tiny_f16_gguf)
+        with pytest.raises(ModelAccessError, match="changed while it was read"):
+            read_gguf_source(file, None)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -45,5 +46,30 @@ def test_a_file_that_shrinks_or_changes(tmp_path: Path) -> None:
         os.truncate(path, 50)
         with pytest.raises(ModelAccessError, match="found the end of the file at 50, expected 10 more bytes"):
             file.read(40, 20)
+        with pytest.raises(ModelAccessError, match="changed while it was read"):
+            file.require_unchanged()
+
+
+def test_a_change_that_keeps_size_and_time(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    path.write_bytes(bytes(100))
+    before = path.stat()
+    with SourceFile(path) as file:
+        time.sleep(0.02)  # clocks of file systems tick in milliseconds
+        path.write_bytes(bytes(99) + b"x")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        with pytest.raises(ModelAccessError, match="changed while it was read"):
+            file.require_unchanged()
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_path_that_leads_elsewhere_by_now(is_there: bool, tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_bytes(bytes(100))
+    (tmp_path / "link").symlink_to("a")
+    with SourceFile(tmp_path / "link") as file:
+        (tmp_path / "link").unlink()
+        if is_there:
+            (tmp_path / "link").symlink_to("b")
         with pytest.raises(ModelAccessError, match="changed while it was read"):
             file.require_unchanged()
