@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codec_core.model import CodecModel
-from codec_core.session import code_rows, pcm_rows
+from codec_core.rows import code_rows, pcm_rows
 
 Progress = Callable[[int, int], None]
 """Called with (frames done, frames in all) after each frame."""

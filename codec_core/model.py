@@ -22,7 +22,8 @@ from codec_core.errors import (
     SettingError,
     UnavailableError,
 )
-from codec_core.session import DecoderSession, EncoderSession, Native, Session, code_rows, pcm_rows
+from codec_core.rows import code_rows, pcm_rows
+from codec_core.session import DecoderSession, EncoderSession, Native, Session
 
 _PACKAGED_MODELS = Path(__file__).parent / "models"
 

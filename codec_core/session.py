@@ -25,7 +25,8 @@ from codec_core.errors import (
     SettingError,
 )
 from codec_core.framing import FrameAccumulator
-from codec_core.pcm import require_finite, scale_to_float32
+from codec_core.pcm import require_finite
+from codec_core.rows import code_rows, pcm_rows
 from codec_core.snapshot import SnapshotContent, pack
 
 if TYPE_CHECKING:
@@ -35,33 +36,6 @@ StageObserver = Callable[[str, NDArray[np.float32]], None]
 """Called with each stage's name and its values, float32 [lanes, steps, channels]; what it raises ends the step unmade."""
 
 Native = TypeVar("Native", bound=_ext.Session)
-
-
-def pcm_rows(pcm: ArrayLike) -> NDArray[np.float32]:
-    """Return PCM as contiguous float32, int16 scaled by 1/32768; whether it is finite is left to the engine.
-
-    Raises:
-        InputTypeError: another element type.
-
-    """
-    return np.ascontiguousarray(scale_to_float32(np.asarray(pcm)))
-
-
-def code_rows(codes: ArrayLike) -> NDArray[np.int32]:
-    """Return codes of any integer type as contiguous int32.
-
-    Raises:
-        InputTypeError: not integers. CodeRangeError: an integer that no 32-bit code can be.
-
-    """
-    values = np.asarray(codes)
-    if values.dtype.kind not in "iu":
-        raise InputTypeError("codes", str(values.dtype), "an integer type")
-    limits = np.iinfo(np.int32)
-    wide = values.dtype.itemsize >= limits.dtype.itemsize
-    if wide and values.size and (int(values.min()) < limits.min or int(values.max()) > limits.max):
-        raise CodeRangeError("codes", f"{values.min()} .. {values.max()}", "codes of the model's codebooks")
-    return np.ascontiguousarray(values, dtype=np.int32)
 
 
 class Session(Generic[Native]):

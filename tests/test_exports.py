@@ -37,6 +37,7 @@ PUBLIC_MEMBERS = {
     },
     "EncoderSession": {
         "close",
+        "entered",
         "direction",
         "encode",
         "flush",
@@ -53,6 +54,7 @@ PUBLIC_MEMBERS = {
     },
     "DecoderSession": {
         "close",
+        "entered",
         "decode",
         "direction",
         "info",
@@ -78,6 +80,7 @@ MODEL_FACTS = (
     "levels",
     "default_levels",
     "codebook_entries",
+    "context_steps",
     "isa",
     "threads",
     "weights_bytes",
