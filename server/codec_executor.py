@@ -22,6 +22,9 @@ import numpy.typing as npt
 FRAME_MS = 80
 """Real time of one frame; an answer that takes longer is late."""
 
+RESET = "reset"
+"""The step that is the session's own, and no frame."""
+
 Array = npt.NDArray[Any]
 
 
@@ -31,6 +34,9 @@ class Session(Protocol):
     @property
     def levels(self) -> int:
         """RVQ levels."""
+
+    def reset(self) -> None:
+        """Start over, as if new."""
 
     def close(self) -> None:
         """End the session and free its state."""
@@ -96,7 +102,7 @@ class CodecExecutor:
     @property
     def waiting_frames(self) -> int:
         """Frames that no worker has taken yet."""
-        return len(self._waiting)
+        return sum(job.step != RESET for job in self._waiting)
 
     async def encode(self, session: Session, pcm: Array) -> Array:
         """Encode one frame, float32 [frame_samples], to int32 [levels]. Frames of one session run in the order submitted.
@@ -110,6 +116,10 @@ class CodecExecutor:
     async def decode(self, session: Session, codes: Array) -> Array:
         """Decode one frame, int [levels], to float32 [frame_samples]; otherwise as :meth:`encode`."""
         return await self._submit("decode_batch", session, codes)
+
+    async def reset(self, session: Session) -> None:
+        """Start a session over on a worker, since clearing its state takes long enough to hold up the event loop."""
+        await self._submit(RESET, session, np.empty(0, np.float32))
 
     def retire(self, session: Session) -> None:
         """Close a session: now, or as soon as the step it is in has ended."""
@@ -164,9 +174,10 @@ class CodecExecutor:
         outcome = running.result()
         self._batches_running -= 1
         now_s = time.monotonic()
-        self.stats.batches += 1
-        self.stats.largest_batch = max(self.stats.largest_batch, len(batch))
         self.stats.busy_s += outcome.busy_s
+        if batch[0].step != RESET:
+            self.stats.batches += 1
+            self.stats.largest_batch = max(self.stats.largest_batch, len(batch))
         for job, result in zip(batch, outcome.results, strict=True):
             del self._in_step[id(job.session)]
             if id(job.session) in self._retired:
@@ -176,17 +187,21 @@ class CodecExecutor:
         self._schedule_start()
 
     def _answer(self, job: _Job, result: Array | Exception, now_s: float) -> None:
-        if isinstance(result, Exception):
-            self.stats.refused_frames += 1
-        else:
-            self.stats.frames += 1
-            self.stats.late_frames += (now_s - job.submitted_s) * 1000 > FRAME_MS
+        if job.step != RESET:
+            self._count(job, refused=isinstance(result, Exception), now_s=now_s)
         if job.future.done():
             return
         if isinstance(result, Exception):
             job.future.set_exception(result)
         else:
             job.future.set_result(result)
+
+    def _count(self, job: _Job, *, refused: bool, now_s: float) -> None:
+        if refused:
+            self.stats.refused_frames += 1
+        else:
+            self.stats.frames += 1
+            self.stats.late_frames += (now_s - job.submitted_s) * 1000 > FRAME_MS
 
 
 @dataclass(frozen=True)
@@ -206,6 +221,10 @@ def _run_batch(engine: Engine, batch: list[_Job]) -> _Outcome:
 
 def _step(engine: Engine, batch: list[_Job]) -> list[Array | Exception]:
     try:
+        if batch[0].step == RESET:
+            for job in batch:
+                job.session.reset()
+            return [job.row for job in batch]
         step = getattr(engine, batch[0].step)
         return list(step([job.session for job in batch], np.stack([job.row for job in batch])))
     except Exception as error:

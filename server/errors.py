@@ -12,7 +12,8 @@
         ├── WrongKindError         wrong_kind         text where binary is due, or the other way round
         ├── PayloadError           payload            a binary message that is not whole samples or whole frames
         ├── MessageTooBigError     message_too_big    a WebSocket message above the limit
-        ├── MessageFloodError      message_flood      more unread messages than a session may have waiting
+        ├── MessageFloodError      message_flood      more fragments of one message than a session may have waiting
+        ├── ControlRateError       control_rate       more flush, reset and ping messages than a session may send
         ├── NotOfferedError        not_offered        a part of the protocol that this build does not offer
         ├── HelloTimeoutError      hello_timeout      no settings within the time for them
         ├── IdleTimeoutError       idle_timeout       nothing heard for too long
@@ -101,9 +102,15 @@ class MessageTooBigError(ServiceError):
 
 
 class MessageFloodError(ServiceError):
-    """More unread messages than a session may have waiting."""
+    """More fragments of one message than a session may have waiting."""
 
     code = "message_flood"
+
+
+class ControlRateError(ServiceError):
+    """More ``flush``, ``reset`` and ``ping`` messages than a session may send."""
+
+    code = "control_rate"
 
 
 class NotOfferedError(ServiceError):

@@ -49,7 +49,7 @@ async def encode(request: Request) -> Response:
     The last frame is padded with silence; the true sample count comes back with the codes.
     """
     service = service_of(request)
-    check_origin(request, service.settings.origin_allow_list)
+    check_origin(request, service.settings)
     settings = _settings(request, service, ENCODE_CLIP_SETTINGS)
     media = content_media(request.headers.get("content-type"), AUDIO_IN_MEDIA)
     if media != RAW_MEDIA:
@@ -71,7 +71,7 @@ async def decode(request: Request) -> Response:
     Codes that carry a true sample count are trimmed to it.
     """
     service = service_of(request)
-    check_origin(request, service.settings.origin_allow_list)
+    check_origin(request, service.settings)
     settings = _settings(request, service, DECODE_CLIP_SETTINGS)
     media = content_media(request.headers.get("content-type"), tuple(CODES_MEDIA))
     answer_media = accepted_media(request.headers.get("accept"), AUDIO_OUT_MEDIA)

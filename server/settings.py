@@ -34,6 +34,7 @@ class Settings(BaseSettings):
     credit_frames: int = Field(25, ge=1, le=10_000, description="Frames of one stream that may wait for an answer.")
     max_message_bytes: int = Field(65_536, ge=1024, le=1 << 24, description="Most bytes in one WebSocket message.")
     max_queued_messages: int = Field(4_096, ge=16, description="Most unread messages of one connection.")
+    max_control_messages_per_s: int = Field(50, ge=1, le=10_000, description="Control messages of one stream per second.")
     hello_timeout_ms: int = Field(5_000, ge=1, description="Time for the settings to come.")
     idle_timeout_ms: int = Field(60_000, ge=1, description="Time without a message after which a stream is ended.")
     session_timeout_ms: int = Field(604_800_000, ge=1, description="Longest time that a stream may last.")

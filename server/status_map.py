@@ -12,6 +12,8 @@ from codec_core.errors import CodecError, InternalError
 
 CLOSE_DONE = 1000
 """A session that ended as the client asked."""
+FACT_MAX_CHARS = 300
+"""Most characters of an error's subject, found or expected on the wire."""
 
 
 class Answer(NamedTuple):
@@ -55,7 +57,8 @@ STATUS_MAP: dict[str, Answer] = {
     "wrong_kind": Answer(400, 1003, "The message is of the wrong kind, text or binary."),
     "payload": Answer(400, 1007, "The message is not whole samples or whole frames."),
     "message_too_big": Answer(413, 1009, "The message is too big."),
-    "message_flood": Answer(429, 1008, "Too many messages are waiting."),
+    "message_flood": Answer(429, 1008, "The message has too many fragments."),
+    "control_rate": Answer(429, 1008, "Too many control messages came in too short a time."),
     "not_offered": Answer(501, 1008, "This build does not offer that part of the protocol."),
     "hello_timeout": Answer(408, 1008, "No settings came in time."),
     "idle_timeout": Answer(408, 1008, "Nothing was heard for too long."),
@@ -84,16 +87,27 @@ def answer_for(error: CodecError) -> Answer:
 
 
 def error_fields(error: CodecError) -> dict[str, object]:
-    """Make the JSON object of the wire: ``code, reason, message, subject, found, expected[, retry_after_ms]``."""
+    """Make the JSON object of the wire: ``code, reason, message, subject, found, expected[, retry_after_ms]``.
+
+    Subject, found and expected may quote what a peer sent: each is cut at :data:`FACT_MAX_CHARS`, and can be sent as UTF-8.
+    """
+    subject, found, expected = (_sendable(fact) for fact in (error.subject, error.found, error.expected))
     fields: dict[str, object] = {
         "code": error.code,
         "reason": answer_for(error).reason,
-        "message": str(error),
-        "subject": error.subject,
-        "found": error.found,
-        "expected": error.expected,
+        "message": str(CodecError(subject, found, expected)),
+        "subject": subject,
+        "found": found,
+        "expected": expected,
     }
     retry_after_ms = getattr(error, "retry_after_ms", None)
     if retry_after_ms is not None:
         fields["retry_after_ms"] = retry_after_ms
     return fields
+
+
+def _sendable(fact: str) -> str:
+    """Shorten a fact, and escape the lone surrogates that UTF-8 has no bytes for."""
+    if len(fact) > FACT_MAX_CHARS:
+        fact = fact[:FACT_MAX_CHARS] + "..."
+    return fact.encode("utf-8", "backslashreplace").decode()

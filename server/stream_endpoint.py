@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Message
 
 from codec_core.errors import CodecError
+from server.control_allowance import ControlAllowance
 from server.errors import (
     DrainingError,
     HelloTimeoutError,
@@ -36,7 +37,7 @@ from server.service import ClientGoneError, Service, service_of
 from server.session_registry import Lease
 from server.status_map import CLOSE_DONE, answer_for, as_codec_error, error_fields
 from server.stream_session import StreamSession
-from server.wire import Close, Event, Hello, ServerWire
+from server.wire import Close, Event, Flush, Hello, Ping, Reset, ServerWire
 from server.wire_messages import PROTOCOL_VERSION, SUBPROTOCOL, error_text, server_text
 from server.wire_settings import quoted
 
@@ -79,6 +80,7 @@ class StreamConnection:
         self._service = service
         self._settings = service.settings
         self._wire = ServerWire(service.offer, service.settings.max_message_bytes)
+        self._control = ControlAllowance(service.settings.max_control_messages_per_s)
         self._sending = asyncio.Lock()
         self._stopped: asyncio.Future[NoReturn] = asyncio.get_running_loop().create_future()
         self._farewells: set[asyncio.Task[None]] = set()
@@ -87,7 +89,7 @@ class StreamConnection:
     async def run(self) -> None:
         """Accept, serve and close; never raises what the client caused."""
         try:
-            check_origin(self._websocket, self._settings.origin_allow_list)
+            check_origin(self._websocket, self._settings)
         except CodecError as error:
             await _deny(self._websocket, error)
             return
@@ -188,6 +190,8 @@ class StreamConnection:
         try:
             while True:
                 event, size_bytes = self._event(await self._receive_before_idle())
+                if isinstance(event, (Flush, Reset, Ping)):
+                    self._control.take()
                 await inbox.put((time.monotonic(), event), size_bytes + MESSAGE_OVERHEAD_BYTES)
                 if isinstance(event, Close):
                     break
@@ -205,6 +209,8 @@ class StreamConnection:
                 return
             await session.handle(event)
             await self._warn_of_lag(arrived_s)
+            # Events that need no codec would otherwise be answered in one turn of the loop, and everyone else would wait.
+            await asyncio.sleep(0)
 
     async def _warn_of_lag(self, arrived_s: float) -> None:
         now_s = time.monotonic()

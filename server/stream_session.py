@@ -128,8 +128,9 @@ class StreamSession:
 
     async def _reset(self) -> None:
         for session in (self._encoder, self._decoder):
-            if session is not None:
-                session.reset()
+            # A stream that has not moved is as new as a reset would make it.
+            if session is not None and session.position_frames:
+                await self._executor.reset(session)
         self._start()
         self.epoch += 1
         await self._send(server_text("reset_done", epoch=self.epoch))

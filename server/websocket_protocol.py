@@ -4,7 +4,8 @@ Of uvicorn's WebSocket connections it is the one to build on: it stands on the m
 the socket while the application has not taken what came (so TCP pushes back), and honours the ping settings. What it lacks:
 
 * a refusal by the WebSocket layer itself (a message too big, text that is not UTF-8) is named like every other one;
-* unread messages, fragments of one message and unread pongs are bounded in number, however small they are;
+* what one read of the socket brings is parsed slice by slice, as the application takes the messages in it, so that unread
+  messages are bounded in number, however small they are; so are fragments of one message and unread pongs;
 * closing does not wait for a peer that does not read, and what it leaves unread is thrown away after a while;
 * after a refusal the rest of what the peer sends is read and dropped, since closing on unread bytes resets the connection and
   the peer would lose the refusal;
@@ -31,6 +32,10 @@ from server.status_map import answer_for
 from server.wire_messages import error_text
 
 PONG_BACKLOG_BYTES = 262_144
+LEAST_FRAME_BYTES = 6
+"""A client's frame without payload: two bytes, and the mask."""
+MOST_SLICE_BYTES = 4_096
+"""What is parsed without giving anyone else a turn."""
 CLOSE_GRACE_S = 5.0
 """Time for the peer to read what is left and to answer a close frame; after it the connection is cut."""
 
@@ -71,15 +76,38 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self.naming = NamingProtocol(config.ws_max_size, self.logger)
         self.conn = self.naming
+        self._unparsed = b""
+        # The slice may also end a frame that an earlier one began.
+        self._slice_bytes = min(MOST_SLICE_BYTES, LEAST_FRAME_BYTES * (self.max_queued_messages - 1))
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes from the socket; they prove the peer alive."""
+        """Take bytes from the socket."""
+        self._unparsed += data
+        self._parse()
+
+    async def receive(self) -> Any:
+        """Hand over the oldest message; when it was the last that waits, look for more in what was read already."""
+        message = await super().receive()
+        self._parse()
+        return message
+
+    def _parse(self) -> None:
+        """Parse until a message waits; the rest stays, and nothing more is read, until the application has taken it."""
+        start = 0
+        while start < len(self._unparsed) and not self.conn.eof_sent and (self.queue.empty() or self.close_sent):
+            self._postpone_keepalive_timeout()
+            super().data_received(self._unparsed[start : start + self._slice_bytes])
+            start += self._slice_bytes
+        self._unparsed = b"" if self.conn.eof_sent else self._unparsed[start:]
+        if self._unparsed and not self.read_paused:
+            self.read_paused = True
+            self.transport.pause_reading()
+
+    def _postpone_keepalive_timeout(self) -> None:
+        """Count bytes as proof that the peer is alive; its pong may be behind them."""
         if self.pong_timer is not None and self.ping_timeout is not None:
             self.pong_timer.cancel()
             self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
-        if self.conn.eof_sent:
-            return
-        super().data_received(data)
 
     def handle_parser_exception(self) -> None:
         """Send the refusal that the sans-IO half has made; read on and drop it, until the peer is gone."""
@@ -119,7 +147,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
             super().handle_ping()
 
     def send_receive_event_to_app(self) -> None:
-        """Hand a whole message to the application, unless it is one too many or no text."""
+        """Hand a whole message to the application, unless it is no text."""
         refusal = self._refusal()
         if refusal is None:
             super().send_receive_event_to_app()
@@ -133,6 +161,9 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         if closing:
             self.writable.set()
         await super().send(message)
+        if closing:
+            # The peer's answer to the close frame may be in what nobody took.
+            self._parse()
         if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
             self.handshake_complete = True
         if closing and self.close_timer is not None:
@@ -150,9 +181,6 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
             self.transport.abort()
 
     def _refusal(self) -> CodecError | None:
-        if self.queue.qsize() >= self.max_queued_messages:
-            found = f"{self.queue.qsize()} unread messages"
-            return MessageFloodError("connection", found=found, expected=f"fewer than {self.max_queued_messages}")
         if self.curr_msg_data_type == "text":
             try:
                 b"".join(self.frames).decode()

@@ -173,16 +173,41 @@ async def test_a_cut_connection_frees_its_place(service, stream):
     await wait_until_empty(service)
 
 
-@pytest.mark.parametrize("first_byte", [0x82, 0x00], ids=["empty messages", "empty fragments"])
-async def test_a_flood_of_nothing_is_refused(start_service, stream, first_byte):
+async def test_a_flood_of_empty_fragments_is_refused(start_service, stream):
     service = start_service("--max-queued-messages", "100")
     async with stream(service, "levels=1") as client:
         await client.until("ready")
         masked_and_empty = bytes([0x80, 0, 0, 0, 0])
-        beginning = b"" if first_byte else bytes([0x02]) + masked_and_empty
-        client.connection.transport.write(beginning + (bytes([first_byte]) + masked_and_empty) * 20_000)
+        client.connection.transport.write(bytes([0x02]) + masked_and_empty + (bytes([0x00]) + masked_and_empty) * 20_000)
         assert await client.closing() == (1008, "message_flood")
     assert client.texts[-1]["code"] == "message_flood"
+
+
+def masked(payload: bytes, first_byte: int = 0x82) -> bytes:
+    return bytes([first_byte, 0x80 | len(payload), 0, 0, 0, 0]) + payload
+
+
+@pytest.mark.parametrize("limit", ["16", "4096"])
+async def test_many_small_messages_at_once_wait_and_are_answered(start_service, stream, limit):
+    service = start_service("--max-queued-messages", limit)
+    frames = 600
+    close = masked(b'{"type":"close"}', 0x81)
+    async with stream(service, "mode=decode&levels=1") as client:
+        await client.until("ready")
+        client.connection.transport.write((masked(b"") * 10 + masked(bytes(2))) * frames + close)
+        assert await client.closing() == (1000, "done")
+    assert len(client.frames) == frames
+
+
+@pytest.mark.parametrize("kind", ["reset", "flush", "ping"])
+async def test_too_many_control_messages_are_refused(start_service, stream, kind):
+    service = start_service("--max-control-messages-per-s", "1")
+    async with stream(service, "levels=1") as client:
+        for _ in range(8):
+            await client.send(kind)
+        assert await client.closing() == (1008, "control_rate")
+    answers = [message for message in client.texts if message["type"] in ("reset_done", "flushed", "pong")]
+    assert len(answers) == 4
 
 
 async def test_an_unknown_subprotocol_is_refused_by_name(service):
@@ -193,7 +218,9 @@ async def test_an_unknown_subprotocol_is_refused_by_name(service):
         pass
 
 
-@pytest.mark.parametrize(("origin", "served"), [(None, True), ("own", True), ("http://evil.example", False), ("null", False)])
+@pytest.mark.parametrize(
+    ("origin", "served"), [(None, True), ("own", True), ("http://evil.example", False), ("null", False), ("http://[", False)]
+)
 async def test_pages_of_other_origins_are_refused_before_the_handshake(service, origin, served):
     own = service.url if origin == "own" else origin
     if served:

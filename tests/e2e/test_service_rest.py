@@ -188,6 +188,7 @@ REFUSALS = [
     ("/v1/nothing", b"", {}, 404, "not_found"),
     ("/healthz", b"", {}, 405, "method"),
     ("/v1/encode", b"", {**OCTETS, "origin": "http://evil.example"}, 403, "forbidden_origin"),
+    ("/v1/encode", b"", {**OCTETS, "origin": "http://["}, 403, "forbidden_origin"),
 ]
 
 
@@ -195,6 +196,15 @@ REFUSALS = [
 async def test_refused_by_name(http, case):
     path, body, headers, status, code = case
     await refusal(await http.post(path, content=body, headers=headers), status, code)
+
+
+@pytest.mark.parametrize("name", ["\ud800", "A" * 300_000], ids=["surrogate", "long"])
+async def test_a_hostile_tensor_name_is_refused_in_few_words(http, name):
+    header = json.dumps({name: {"dtype": "XX", "shape": [1], "data_offsets": [0, 1]}}).encode()
+    body = struct.pack("<Q", len(header)) + header + bytes(1)
+    answer = await http.post("/v1/decode", content=body, headers={"content-type": "application/x-safetensors"})
+    await refusal(answer, 422, "codes_file")
+    assert len(answer.content) < 3_000
 
 
 async def test_refusals_say_where(http):

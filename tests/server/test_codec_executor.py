@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import numpy as np
 import pytest
@@ -108,6 +109,18 @@ async def test_a_retired_session_is_closed_once_its_step_has_ended(executor, tin
     executor.retire(idle)
     with pytest.raises(SessionClosedError):
         await executor.encode(idle, frames[0, 0])
+
+
+async def test_a_reset_runs_on_a_worker_in_its_turn_and_is_no_frame(executor, tiny_model, frames, monkeypatch):
+    session = tiny_model.encoder(8)
+    threads = []
+    reset = session.reset
+    monkeypatch.setattr(session, "reset", lambda: (threads.append(threading.current_thread()), reset()))
+    step = executor.encode(session, frames[0, 0])
+    first, _, again = await asyncio.gather(step, executor.reset(session), executor.encode(session, frames[0, 0]))
+    assert np.array_equal(first, again)
+    assert threads[0] is not threading.current_thread()
+    assert (executor.stats.frames, executor.stats.batches, session.position_frames) == (2, 2, 1)
 
 
 @pytest.mark.parametrize(("workers", "max_batch"), [(2, 3), (3, 1), (1, 2)])

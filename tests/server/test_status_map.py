@@ -42,6 +42,14 @@ def test_an_error_of_the_tree_stays_and_any_other_hides_its_text():
     assert answer_for(hidden).http_status == 500
 
 
+def test_what_a_peer_sent_is_cut_and_escaped():
+    fields = error_fields(CapacityError("a\ud800b", "x" * 3_000_000, "y" * 301, retry_after_ms=7))
+    assert fields["subject"] == "a\\ud800b"
+    assert fields["found"] == "x" * 300 + "..."
+    assert fields["expected"] == "y" * 300 + "..."
+    assert fields["message"] == f"a\\ud800b: found {fields['found']}, expected {fields['expected']}"
+
+
 def test_fields_name_subject_found_and_expected():
     fields = error_fields(CapacityError("streams", "2", "a free place", retry_after_ms=7))
     assert fields == {
