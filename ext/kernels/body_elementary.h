@@ -54,7 +54,7 @@ static inline Vec elu(Vec x) {
     return Vec::if_less(zero, x, x, expm1_not_positive(Vec::if_less(zero, x, zero, x)));
 }
 
-// erf(x) within 2 ULP: x P(x^2) below 0.921875, 1 - exp(-R(|x|)) above with R = -log(erfc) fitted on 0.9 .. 4, 1 from 4 on.
+// erf(x) within 3 ULP: x P(x^2) below 0.921875, 1 - exp(-R(|x|)) above with R = -log(erfc) fitted on 0.9 .. 4, 1 from 4 on.
 template <class Vec>
 static inline Vec erf(Vec x) {
     const Vec magnitude = Vec::absolute(x);

@@ -93,7 +93,7 @@ struct KernelTable {
     void (*round_attention_operand)(float* values, std::size_t count);
     // x > 0 ? x : expm1(x). `out` may be `in`. kyutai: within 2 ULP. ggml: glibc's expm1f.
     void (*elu)(const float* in, float* out, std::size_t count);
-    // `out` may be `in`. kyutai: 0.5 x (1 + erf(x / sqrt 2)), erf within 2 ULP. ggml: tanh form through a table of halves.
+    // `out` may be `in`. kyutai: 0.5 x (1 + erf(x / sqrt 2)), erf within 3 ULP. ggml: tanh form through a table of halves.
     void (*gelu)(const float* in, float* out, std::size_t count);
     // (x - mean) / sqrt(variance + 1e-5) * weight + bias over `dim` values; biased variance. `out` may be `in`.
     // kyutai: sums by lanes16. ggml: sums in double.
