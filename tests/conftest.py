@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,11 @@ from codec_core.convert import convert_model
 from codec_core.synth import write_synthetic
 
 SEED = int(os.environ.get("MIMI_TEST_SEED", "20261130"))
+
+
+def pytest_configure() -> None:
+    # A shell that starts the tests in the background has them ignore SIGINT, and every process they start would too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> str:
