@@ -143,15 +143,18 @@ async def test_a_peer_that_answers_no_ping_is_given_up(start_service):
 
 
 async def test_a_busy_peer_whose_pongs_are_queued_behind_its_audio_is_not(start_service):
-    service = start_service("--ping-interval-ms", "100", "--ping-timeout-ms", "200")
-    talker = raw_stream(service, "levels=1", 1 << 20)
-    try:
-        for _ in range(20):
-            talker.sendall(masked_message(bytes(3840)))
-            await asyncio.sleep(0.05)
-        assert (await load_of(service))["streams"] == 1
-    finally:
-        talker.close()
+    service = start_service("--ping-interval-ms", "100", "--ping-timeout-ms", "400")
+    # Made before, because making it may take longer than the talker may be silent.
+    async with httpx.AsyncClient(base_url=service.url) as http:
+        await http.get("/v1/info")
+        talker = raw_stream(service, "levels=1", 1 << 20)
+        try:
+            for _ in range(30):
+                talker.sendall(masked_message(bytes(3840)))
+                await asyncio.sleep(0.05)
+            assert (await http.get("/v1/info")).json()["load"]["streams"] == 1
+        finally:
+            talker.close()
 
 
 async def test_a_peer_that_pings_and_never_reads_is_cut(start_service):
