@@ -42,8 +42,6 @@ public:
         }
     }
 
-    std::size_t outputs() const { return outputs_; }
-    std::size_t inputs() const { return inputs_; }
     std::size_t size_bytes() const { return values_.size_bytes(); }
 
     // rows[n][0 .. outputs) = W columns[n] + bias, for n < count; `bias` may be nullptr.

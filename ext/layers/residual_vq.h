@@ -18,9 +18,8 @@ public:
     // `codewords` is [entries][dim].
     Codebook(std::span<const float> codewords, std::size_t entries, std::size_t dim);
 
-    std::size_t entries() const { return entries_; }
     std::size_t dim() const { return dim_; }
-    // Value k of a codeword; code < entries().
+    // Value k of a codeword; `code` is below the number of entries.
     float at(std::int32_t code, std::size_t k) const {
         const std::size_t entry = static_cast<std::size_t>(code);
         return values_.data()[(entry / block_outputs * dim_ + k) * block_outputs + entry % block_outputs];

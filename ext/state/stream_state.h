@@ -27,7 +27,6 @@ public:
 
     const float* history(std::size_t index) const { return present() + layout_->history(index).offset_floats; }
     float* next_history(std::size_t index) { return future() + layout_->history(index).offset_floats; }
-    std::size_t history_floats(std::size_t index) const { return layout_->history(index).floats; }
 
     // Row of slot 0 of a head; the slot of position p is p modulo slots.
     float* keys(std::size_t layer, std::size_t head) { return ring(layer * 2 * layout_->ring().heads + head); }
