@@ -2,8 +2,8 @@
 
 A checkpoint given where a model file is expected is converted once, into the cache, and opened from there. An entry is named
 after the SHA-256 of its source and the version of the converter, so a checkpoint that changed is converted again, and so is
-every one after an upgrade. Entries appear whole or not at all: processes that convert the same source at the same time write
-the same bytes, and whoever is last wins.
+every one after an upgrade. Entries appear whole or not at all, and stay: of processes that convert the same source at the same
+time the first to finish wins, so that none has the file replaced under its hands while it reads.
 
 The cache is in ``MIMI_CACHE_DIR``, else ``XDG_CACHE_HOME/mimi``, else ``~/.cache/mimi``; it may be deleted at any time.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from codec_core.atomic_file import atomic_output
-from codec_core.errors import ModelAccessError
+from codec_core.errors import ModelAccessError, OutputExistsError
 
 Progress = Callable[[int, int], None]
 """``progress(done, total)``, in bytes."""
@@ -108,12 +108,24 @@ def resolve(path: Path) -> Path:
     entry = cache_directory() / "converted" / f"{folder}-{stem}-{_key(sha256, config_sha256)}.gguf"
     if not entry.is_file():
         writable_folder(entry.parent.name)
-        convert_into(source, entry, sha256, config_sha256)
+        try:
+            convert_into(source, entry, sha256, config_sha256, replace=False)
+        except OutputExistsError:
+            if not entry.is_file():
+                raise
     return entry
 
 
-def convert_into(source: Path, entry: Path, sha256: str, config_sha256: str | None = None, name: str | None = None) -> None:
-    """Convert a checkpoint to an entry of the cache, whose folder exists, replacing what is there.
+def convert_into(
+    source: Path,
+    entry: Path,
+    sha256: str,
+    config_sha256: str | None = None,
+    *,
+    name: str | None = None,
+    replace: bool = True,
+) -> None:
+    """Convert a checkpoint to an entry of the cache, whose folder exists.
 
     Args:
         source: the weights.
@@ -121,9 +133,11 @@ def convert_into(source: Path, entry: Path, sha256: str, config_sha256: str | No
         sha256: the SHA-256 the weights have.
         config_sha256: that of the config beside them, empty where there is none; None: whatever is there is taken.
         name: ``general.name`` of the entry; None: as the source says.
+        replace: whether an entry that is there, or comes to be there meanwhile, is replaced.
 
     Raises:
         ModelAccessError: weights or config are others by now.
+        OutputExistsError: there is an entry, and it is not to be replaced.
         CodecError: as :func:`codec_core.convert.convert_model`; an entry that cannot be written names ``MIMI_CACHE_DIR``.
 
     """
@@ -135,7 +149,7 @@ def convert_into(source: Path, entry: Path, sha256: str, config_sha256: str | No
     try:
         with (
             watcher(f"converting {source}, once, to {entry}") as progress,
-            atomic_output(entry, replace=True, error=ModelAccessError) as written,
+            atomic_output(entry, replace=replace, error=ModelAccessError) as written,
         ):
             report = convert_model(source, written, name=name, force=True, progress=progress)
             is_same_config = config_sha256 is None or report.config_sha256 in {None, config_sha256}

@@ -234,6 +234,25 @@ def test_processes_that_start_at_once_agree(tiny_checkpoint: Path, tiny_gguf: Pa
     assert Path(found.pop()).read_bytes() == tiny_gguf.read_bytes()
 
 
+def test_the_first_to_finish_keeps_its_entry(tiny_checkpoint: Path, tiny_gguf: Path, cache: Path) -> None:
+    others: list[int] = []
+
+    @contextlib.contextmanager
+    def another_process(said: str) -> Iterator[Progress]:
+        def progress(_done: int, _total: int) -> None:
+            entry = Path(said.rpartition(" to ")[2])
+            if not entry.exists():
+                shutil.copyfile(tiny_gguf, entry)
+                others.append(entry.stat().st_ino)
+
+        yield progress
+
+    with watched(another_process):
+        entry = resolve(tiny_checkpoint)
+    assert others == [entry.stat().st_ino]
+    assert entries(cache) == [entry]
+
+
 def test_what_killed_conversions_left_is_swept_when_it_is_old(tiny_checkpoint: Path, cache: Path) -> None:
     folder = cache / "converted"
     folder.mkdir(parents=True)
