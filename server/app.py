@@ -47,7 +47,9 @@ def create_app(settings: Settings, model: CodecModel) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await run_self_test(service)
         log.info("self-test: %s", service.self_test)
+        service.streams.start()
         yield
+        await service.streams.close()
         service.executor.close()
 
     # /docs is page_endpoint's: the one that comes with FastAPI loads its scripts from elsewhere.

@@ -43,7 +43,12 @@ def run(**given: Any) -> None:
     except CodecError as error:
         print_error(error)
         raise typer.Exit(1) from error
-    serve(create_app(settings, model), settings, listener, lambda: _announce(model, url_of(listener)))
+    try:
+        app = create_app(settings, model)
+    except CodecError as error:
+        print_error(error)
+        raise typer.Exit(2) from error
+    serve(app, settings, listener, lambda: _announce(model, url_of(listener)))
 
 
 def read_settings(given: dict[str, Any]) -> Settings:

@@ -19,6 +19,11 @@
         ├── IdleTimeoutError       idle_timeout       nothing heard for too long
         ├── SessionTimeoutError    session_timeout    the longest time a session may last is over
         ├── TooSlowError           too_slow           the peer does not read what it is sent
+        ├── OverloadedError        overloaded         the service is too late with its answers
+        ├── ResumeRefusedError     resume_refused     a resume token that is not good, or no longer
+        ├── ResumeLostError        resume_lost        a resume that needs answers which are no longer held
+        ├── TakenOverError         taken_over         the stream goes on over another connection
+        ├── SnapshotStoreError     snapshot_store     snapshots cannot be read or written now
         ├── BodyTimeoutError       body_timeout       a request body that does not arrive in time
         ├── BodyTooLargeError      body_too_large     a request body, or the clip in it, above the limit
         ├── UnsupportedMediaError  unsupported_media  a Content-Type that is not taken
@@ -141,6 +146,44 @@ class TooSlowError(ServiceError):
     """The peer does not read what it is sent."""
 
     code = "too_slow"
+
+
+class OverloadedError(ServiceError):
+    """The service is too late with its answers."""
+
+    code = "overloaded"
+
+    def __init__(self, subject: str, found: str = "", expected: str = "", *, retry_after_ms: int) -> None:
+        super().__init__(subject, found, expected)
+        self.retry_after_ms = retry_after_ms
+
+
+class ResumeRefusedError(ServiceError):
+    """A resume token that is not good, or no longer."""
+
+    code = "resume_refused"
+
+
+class ResumeLostError(ServiceError):
+    """A resume that needs answers which are no longer held."""
+
+    code = "resume_lost"
+
+
+class TakenOverError(ServiceError):
+    """The stream goes on over another connection."""
+
+    code = "taken_over"
+
+
+class SnapshotStoreError(ServiceError):
+    """Snapshots cannot be read or written now."""
+
+    code = "snapshot_store"
+
+    def __init__(self, subject: str, found: str = "", expected: str = "", *, retry_after_ms: int) -> None:
+        super().__init__(subject, found, expected)
+        self.retry_after_ms = retry_after_ms
 
 
 class BodyTimeoutError(ServiceError):

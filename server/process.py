@@ -47,7 +47,8 @@ class DrainingServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Drain, then stop."""
-        await self._service.registry.drain(self._service.settings.drain_timeout_ms)
+        drained = self._service.registry.drain(self._service.settings.drain_timeout_ms)
+        await asyncio.gather(drained, self._service.streams.put_parked_away())
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

@@ -11,8 +11,10 @@ from starlette.requests import HTTPConnection
 from codec_core import CodecModel
 from codec_core.errors import CodecError, InternalError
 from server.codec_executor import CodecExecutor
+from server.live_streams import LiveStreams
 from server.session_registry import SessionRegistry
 from server.settings import Settings
+from server.store_choice import store_for
 from server.wire_settings import Offer
 
 SELF_TEST_SEED = 24_000
@@ -31,6 +33,7 @@ class Service:
     registry: SessionRegistry
     executor: CodecExecutor
     offer: Offer
+    streams: LiveStreams
     self_test: str = "not run"
     """``passed`` once the model has shown that it works on this machine, else why it has not."""
 
@@ -43,6 +46,16 @@ class Service:
 def build_service(settings: Settings, model: CodecModel) -> Service:
     """Put the parts together; nothing runs yet."""
     info = model.info
+    executor = CodecExecutor(model, workers=settings.workers, max_batch=settings.max_batch_sessions)
+    offer = Offer(
+        default_levels=info.default_levels,
+        max_levels=info.levels,
+        codebook_entries=info.codebook_entries,
+        frame_samples=info.frame_samples,
+        sample_rate_hz=info.sample_rate_hz,
+        numerics=info.numerics,
+        free_pace=settings.allow_free_pace,
+    )
     return Service(
         settings=settings,
         model=model,
@@ -51,15 +64,9 @@ def build_service(settings: Settings, model: CodecModel) -> Service:
             max_conversions=settings.max_conversions,
             retry_after_ms=settings.retry_after_ms,
         ),
-        executor=CodecExecutor(model, workers=settings.workers, max_batch=settings.max_batch_sessions),
-        offer=Offer(
-            default_levels=info.default_levels,
-            max_levels=info.levels,
-            codebook_entries=info.codebook_entries,
-            frame_samples=info.frame_samples,
-            sample_rate_hz=info.sample_rate_hz,
-            numerics=info.numerics,
-        ),
+        executor=executor,
+        offer=offer,
+        streams=LiveStreams(settings, model, executor, offer, store_for(settings, model)),
     )
 
 

@@ -15,8 +15,8 @@ from typing import Literal, Protocol
 
 from server.errors import CapacityError, DrainingError
 
-LAST_WORDS_MS = 1_000
-"""Time for the close frames of streams that were ended."""
+LAST_WORDS_MS = 5_000
+"""Time to save the streams that were ended, and for their close frames."""
 
 Kind = Literal["stream", "conversion"]
 

@@ -1,7 +1,8 @@
 """One connection of a stream, from the accepted handshake to the close frame.
 
-A reader takes messages into a bounded inbox, a worker answers them in order. A full inbox stops the reader, which stops the
-socket, which pushes back on the client. Whatever ends the stream, its place and its codec state are freed.
+A reader takes messages to the stream's bounded inbox, a writer sends what is in the outbox. A full inbox stops the reader,
+which stops the socket, which pushes back on the client. Whatever ends the connection, its place is freed; what becomes of the
+stream is for :class:`~server.live_streams.LiveStreams` to say.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine
-from dataclasses import asdict
 from typing import Any, NoReturn
 
 from fastapi import WebSocket
@@ -18,22 +18,21 @@ from starlette.types import Message
 
 from codec_core.errors import CodecError
 from server.control_allowance import ControlAllowance
-from server.errors import DrainingError, HelloTimeoutError, NotOfferedError, SessionTimeoutError
-from server.inbox import Inbox
-from server.sample_format import frame_bytes
+from server.errors import HelloTimeoutError, NotOfferedError, SessionTimeoutError
+from server.live_stream import LiveStream
+from server.outbox import Outbox
+from server.pace_allowance import PaceAllowance
+from server.sample_format import audio_seconds
 from server.service import ClientGoneError, Service
-from server.session_registry import Lease
 from server.status_map import as_codec_error
-from server.stream_session import StreamSession
 from server.stream_socket import StreamSocket
 from server.tasks import first_of
-from server.wire import Close, Event, Flush, Hello, Ping, Reset, ServerWire
-from server.wire_messages import PROTOCOL_VERSION, SUBPROTOCOL, server_text
+from server.wire import Audio, Close, Codes, Event, Flush, Hello, Ping, Reset, ServerWire
+from server.wire_messages import SUBPROTOCOL, server_text
+from server.wire_resume import Resume
 from server.wire_settings import quoted
 
-WARNING_INTERVAL_S = 1.0
-MESSAGE_OVERHEAD_BYTES = 64
-"""What a message counts for in the inbox besides its payload, so that empty ones are bounded too."""
+STATS_INTERVAL_S = 1.0
 
 log = logging.getLogger("mimi.server.stream")
 
@@ -42,6 +41,9 @@ class StreamConnection:
     """One WebSocket."""
 
     def __init__(self, websocket: WebSocket, service: Service) -> None:
+        self.outbox = Outbox()
+        self.gone = asyncio.Event()
+        self.stream: LiveStream | None = None
         self._websocket = websocket
         self._socket = StreamSocket(websocket, service.settings)
         self._service = service
@@ -49,8 +51,9 @@ class StreamConnection:
         self._wire = ServerWire(service.offer, service.settings.max_message_bytes)
         self._control = ControlAllowance(service.settings.max_control_messages_per_s)
         self._stopped: asyncio.Future[NoReturn] = asyncio.get_running_loop().create_future()
+        # Somebody may stop a connection that ends by itself just then; nobody asks for the reason any more.
+        self._stopped.add_done_callback(lambda stopped: stopped.cancelled() or stopped.exception())
         self._farewells: set[asyncio.Task[None]] = set()
-        self._warned_s = 0.0
 
     async def run(self) -> None:
         """Accept, serve and close; never raises what the client caused."""
@@ -67,118 +70,119 @@ class StreamConnection:
 
     def go_away(self, time_left_ms: int) -> None:
         """Tell the client that the service goes down."""
-        text = server_text("goaway", code="draining", time_left_ms=time_left_ms)
+        token = None if self.stream is None else self._service.streams.token_for(self.stream)
+        resume = {} if token is None else {"resume_token": token}
+        text = server_text("goaway", code="draining", time_left_ms=time_left_ms, **resume)
         task = asyncio.get_running_loop().create_task(self._socket.send_quietly(text))
         self._farewells.add(task)
         task.add_done_callback(self._farewells.discard)
 
-    def stop(self, error: DrainingError) -> None:
-        """End the stream with this error."""
+    def stop(self, error: CodecError) -> None:
+        """End the connection with this error."""
         if not self._stopped.done():
             self._stopped.set_exception(error)
+
+    def end(self, error: CodecError) -> None:
+        """End the connection with this error: the same, for the stream."""
+        self.stop(error)
 
     async def _serve(self) -> None:
         offered = self._websocket.scope["subprotocols"]
         await self._websocket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
         if offered and SUBPROTOCOL not in offered:
             raise NotOfferedError("subprotocol", found=quoted(", ".join(offered)), expected=SUBPROTOCOL)
-        with self._service.registry.lease("stream", self) as lease:
+        asked = self._wire.receive_query(self._websocket.query_params.multi_items())
+        if isinstance(asked, Resume):
+            await self._until_stopped(self._service.streams.give_up_carrier(asked))
+        with self._service.registry.lease("stream", self):
+            end: BaseException | None = None
             try:
-                async with asyncio.timeout(self._settings.session_timeout_ms / 1000) as limit:
-                    await self._until_stopped(self._stream(lease))
-            except TimeoutError as cause:
-                if not limit.expired():
-                    raise
-                expected = f"at most {self._settings.session_timeout_ms} ms"
-                raise SessionTimeoutError("session", found="a longer one", expected=expected) from cause
+                await self._until_stopped(self._open(asked))
+                await self._carry()
+            except BaseException as error:
+                end = error
+                raise
+            finally:
+                if self.stream is not None:
+                    await self._service.streams.part(self.stream, self, end)
+                self.gone.set()
 
     async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
         await first_of(asyncio.create_task(work), self._stopped)
 
-    async def _stream(self, lease: Lease) -> None:
-        hello = await self._hello()
-        session = StreamSession(hello.settings, self._service.model, self._service.executor, self._socket.send)
-        log.info("stream %s opened: %s, %d levels", lease.session_id, hello.settings.mode, hello.settings.levels)
-        try:
-            await self._socket.send(self._ready(lease, hello))
-            max_bytes = self._settings.credit_frames * (frame_bytes(hello.settings) + MESSAGE_OVERHEAD_BYTES)
-            inbox: Inbox[tuple[float, Event | CodecError]] = Inbox(max_bytes, self._settings.max_queued_messages)
-            await first_of(asyncio.create_task(self._read(inbox)), asyncio.create_task(self._work(inbox, session)))
-        finally:
-            session.close()
-            log.info("stream %s ended after %d frames", lease.session_id, session.frames)
+    async def _open(self, asked: Hello | Resume | None) -> None:
+        """Agree what the connection is to carry, and attach it."""
+        request = asked or await self._first_message()
+        streams = self._service.streams
+        if isinstance(request, Resume):
+            stream = await streams.resume(request, self)
+            self._wire.go_on(stream.session.settings)
+            log.info("stream %s resumed", stream.lineage.stream_id)
+        else:
+            stream = streams.open(request.settings, self)
+            settings = request.settings
+            log.info("stream %s opened: %s, %d levels", stream.lineage.stream_id, settings.mode, settings.levels)
 
-    async def _hello(self) -> Hello:
-        hello = self._wire.receive_query(self._websocket.query_params.multi_items())
-        if hello is not None:
-            return hello
+    async def _first_message(self) -> Hello | Resume:
         timeout_ms = self._settings.hello_timeout_ms
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 event, _ = self._event(await self._socket.receive())
         except TimeoutError as cause:
             raise HelloTimeoutError("hello", found="nothing", expected=f"settings within {timeout_ms} ms") from cause
-        if not isinstance(event, Hello):
+        if not isinstance(event, Hello | Resume):
             raise TypeError(event)
         return event
 
-    def _ready(self, lease: Lease, hello: Hello) -> str:
-        info, settings = self._service.model.info, self._settings
-        return server_text(
-            "ready",
-            protocol=PROTOCOL_VERSION,
-            session=lease.session_id,
-            model={"name": info.name, "sha256": info.sha256, "weight_class": info.weight_class, "numerics": info.numerics},
-            settings=asdict(hello.settings),
-            codec={
-                "sample_rate": info.sample_rate_hz,
-                "frame_samples": info.frame_samples,
-                "frame_rate": info.frame_rate_hz,
-                "codebook_entries": info.codebook_entries,
-            },
-            credit_frames=settings.credit_frames,
-            delay_samples=info.frame_samples,
-            limits={
-                "max_message_bytes": settings.max_message_bytes,
-                "idle_timeout_ms": settings.idle_timeout_ms,
-                "session_timeout_ms": settings.session_timeout_ms,
-                "send_timeout_ms": settings.send_timeout_ms,
-            },
-        )
+    async def _carry(self) -> None:
+        """Read, write and watch the time, until one of these is over."""
+        stream = self.stream
+        if stream is None:
+            raise TypeError(stream)
+        tasks = [self._read(stream), self._write(), self._watch_time(stream)]
+        if stream.session.settings.stats == "on":
+            tasks.append(self._tell_stats(stream))
+        await first_of(*(asyncio.create_task(task) for task in tasks), self._stopped)
 
-    async def _read(self, inbox: Inbox[tuple[float, Event | CodecError]]) -> None:
+    async def _read(self, stream: LiveStream) -> None:
         """Fill the inbox; only the client's going away ends this, so that what came before is answered first."""
+        settings = stream.session.settings
+        pace = PaceAllowance(None if settings.pace == "free" else self._settings.max_pace)
         try:
             while True:
                 event, size_bytes = self._event(await self._socket.receive_before_idle())
                 if isinstance(event, (Flush, Reset, Ping)):
                     self._control.take()
-                await inbox.put((time.monotonic(), event), size_bytes + MESSAGE_OVERHEAD_BYTES)
+                self._service.streams.confirm(stream)
+                await stream.accept(event, size_bytes)
                 if isinstance(event, Close):
                     break
+                if isinstance(event, Audio | Codes) and (wait_s := pace.take(audio_seconds(event, settings))):
+                    await asyncio.sleep(wait_s)
         except CodecError as error:
-            await inbox.put((time.monotonic(), error))
+            await stream.accept(error)
         while True:
             await self._socket.receive()
 
-    async def _work(self, inbox: Inbox[tuple[float, Event | CodecError]], session: StreamSession) -> None:
-        while True:
-            arrived_s, event = await inbox.get()
-            if isinstance(event, CodecError):
-                raise event
-            if isinstance(event, Close):
-                return
-            await session.handle(event)
-            await self._warn_of_lag(arrived_s)
-            # Events that need no codec would otherwise be answered in one turn of the loop, and everyone else would wait.
-            await asyncio.sleep(0)
+    async def _write(self) -> None:
+        while (message := await self.outbox.get()) is not None:
+            await self._socket.send(message)
 
-    async def _warn_of_lag(self, arrived_s: float) -> None:
-        now_s = time.monotonic()
-        lag_ms = int((now_s - arrived_s) * 1000)
-        if lag_ms >= self._settings.lag_warning_ms and now_s - self._warned_s >= WARNING_INTERVAL_S:
-            self._warned_s = now_s
-            await self._socket.send(server_text("warning", code="lagging", message=f"an answer took {lag_ms} ms"))
+    async def _watch_time(self, stream: LiveStream) -> None:
+        timeout_ms = self._settings.session_timeout_ms
+        await asyncio.sleep(max(0.0, stream.lineage.opened_unix_s + timeout_ms / 1000 - time.time()))
+        raise SessionTimeoutError("session", found="a longer one", expected=f"at most {timeout_ms} ms")
+
+    async def _tell_stats(self, stream: LiveStream) -> None:
+        frames, answering_s = stream.session.counters.frames, stream.session.answering_s
+        while True:
+            await asyncio.sleep(STATS_INTERVAL_S)
+            audio_s = (stream.session.counters.frames - frames) / self._service.model.info.frame_rate_hz
+            factor = round((stream.session.answering_s - answering_s) / audio_s, 4) if audio_s else 0.0
+            frames, answering_s = stream.session.counters.frames, stream.session.answering_s
+            lag_ms = round(stream.lag_s * 1000, 1)
+            text = server_text("stats", lag_ms=lag_ms, queued_frames=stream.queued_frames, real_time_factor=factor)
+            await self.outbox.put(text)
 
     def _event(self, message: Message) -> tuple[Event, int]:
         data = message.get("bytes")
