@@ -115,8 +115,9 @@ class LiveStreams:
 
     async def give_up_carrier(self, request: Resume) -> None:
         """End the connection that still carries the stream, so that its place is free for the one that comes."""
-        stream = self._live.get(self._token(request).stream_id)
-        if stream is not None and not self._draining:
+        token = self._token(request)
+        stream = self._live.get(token.stream_id)
+        if stream is not None and not self._draining and token.generation >= stream.lineage.oldest_generation:
             await self._uncarry(stream)
 
     def confirm(self, stream: LiveStream) -> None:

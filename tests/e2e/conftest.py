@@ -24,6 +24,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from server.wire_messages import FrameHeader, unpack_frame
 
 START_TIMEOUT_S = 30
+ANSWER_TIMEOUT_S = 30
+"""So that what never comes fails a test instead of holding it up."""
 
 
 @dataclass
@@ -59,7 +61,7 @@ class StreamClient:
         await self.connection.send(json.dumps({"type": kind, **fields}))
 
     async def receive(self) -> dict[str, Any] | tuple[FrameHeader, bytes]:
-        message = await self.connection.recv()
+        message = await asyncio.wait_for(self.connection.recv(), ANSWER_TIMEOUT_S)
         if isinstance(message, str):
             self.texts.append(json.loads(message))
             return self.texts[-1]
@@ -122,7 +124,7 @@ class ResumingClient:
             fields = {"token": self.token, "last_sequence": self.last_sequence, "epoch": self.epoch}
             await connection.send(json.dumps({"type": "resume", **fields}))
         while True:
-            message = await connection.recv()
+            message = await asyncio.wait_for(connection.recv(), ANSWER_TIMEOUT_S)
             assert isinstance(message, str), "a frame before ready"
             self.texts.append(json.loads(message))
             if self.texts[-1]["type"] != "ready":
@@ -141,7 +143,7 @@ class ResumingClient:
             await connection.send(self.data[first : min(first + chunk, stop)])
 
     async def receive(self, connection: ClientConnection) -> dict[str, Any] | FrameHeader:
-        message = await connection.recv()
+        message = await asyncio.wait_for(connection.recv(), ANSWER_TIMEOUT_S)
         if isinstance(message, str):
             self.texts.append(json.loads(message))
             if self.texts[-1]["type"] == "codes":
