@@ -24,6 +24,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from server.wire_messages import FrameHeader, unpack_frame
 
 START_TIMEOUT_S = 30
+RESUME_SECRET = "correct horse battery staple"
 ANSWER_TIMEOUT_S = 30
 """So that what never comes fails a test instead of holding it up."""
 
@@ -250,6 +251,16 @@ def start_service(tiny_model_path: Path, tmp_path: Path) -> Iterator[Callable[..
     """Start services with options of their own; they end with the test."""
     with contextlib.ExitStack() as stack:
         yield lambda *options: stack.enter_context(run_service(tmp_path, tiny_model_path, *options))
+
+
+@pytest.fixture
+def replica(
+    start_service: Callable[..., RunningService], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., RunningService]:
+    """Start replicas: one secret, one store, drained at once."""
+    monkeypatch.setenv("MIMI_RESUME_SECRET", RESUME_SECRET)
+    monkeypatch.setenv("MIMI_SNAPSHOT_STORE", str(tmp_path / "store"))
+    return lambda *options: start_service("--drain-timeout-ms", "100", "--checkpoint-interval-ms", "100", *options)
 
 
 @pytest.fixture
