@@ -2,12 +2,41 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
 #include <system_error>
 
 #include "base/error.h"
 
 namespace mimi {
+
+namespace {
+
+// Long enough for what a step does between two jobs, short enough to be nothing to whoever else wants the core.
+constexpr std::chrono::microseconds patience{50};
+
+void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#else
+    std::this_thread::yield();
+#endif
+}
+
+// Waits awake until the condition holds, but not for long; whether it then holds is for the caller to see.
+template <class Condition>
+void watch_for(const Condition& condition) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (!condition() && std::chrono::steady_clock::now() < end)
+        for (int i = 0; i < 16 && !condition(); ++i) relax();
+}
+
+}  // namespace
+
+ThreadPool& ThreadPool::none() {
+    static ThreadPool pool(1);
+    return pool;
+}
 
 ThreadPool::ThreadPool(std::size_t threads) : process_(getpid()) {
     try {
@@ -41,35 +70,49 @@ void ThreadPool::stop() {
 }
 
 void ThreadPool::run_pieces(std::size_t pieces, Piece piece, const void* context) {
-    const std::unique_lock job(job_mutex_, std::try_to_lock);
-    if (pieces <= 1 || workers_.empty() || !job.owns_lock() || workers_left_behind()) {
+    if (pieces <= 1 || workers_.empty() || workers_left_behind()) {
         for (std::size_t i = 0; i < pieces; ++i) piece(context, i);
         return;
     }
-    {
-        const std::lock_guard lock(mutex_);
-        piece_ = piece;
-        context_ = context;
-        pieces_ = pieces;
-        next_ = 0;
-        failure_ = nullptr;
-        busy_workers_ = workers_.size();
-        ++generation_;
+    const std::unique_lock job(job_mutex_, std::try_to_lock);
+    if (!job.owns_lock()) {
+        for (std::size_t i = 0; i < pieces; ++i) piece(context, i);
+        return;
     }
+    publish(pieces, piece, context);
     wake_.notify_all();
     take_pieces();
     std::unique_lock lock(mutex_);
+    open_ = false;
+    lock.unlock();
+    watch_for([this] { return busy_workers_.load(std::memory_order_acquire) == 0; });
+    lock.lock();
     done_.wait(lock, [this] { return busy_workers_ == 0; });
     if (failure_) std::rethrow_exception(failure_);
 }
 
+void ThreadPool::publish(std::size_t pieces, Piece piece, const void* context) {
+    const std::lock_guard lock(mutex_);
+    piece_ = piece;
+    context_ = context;
+    pieces_ = pieces;
+    next_ = 0;
+    failure_ = nullptr;
+    open_ = true;
+    generation_.fetch_add(1, std::memory_order_release);
+}
+
 void ThreadPool::work() {
-    std::size_t seen = 0;
-    std::unique_lock lock(mutex_);
+    std::uint64_t seen = 0;
     for (;;) {
-        wake_.wait(lock, [&] { return stopping_ || generation_ != seen; });
+        const auto called = [&] { return stopping_ || generation_.load(std::memory_order_acquire) != seen; };
+        watch_for(called);
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, called);
         if (stopping_) return;
         seen = generation_;
+        if (!open_) continue;
+        ++busy_workers_;
         lock.unlock();
         take_pieces();
         lock.lock();

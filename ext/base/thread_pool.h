@@ -1,10 +1,13 @@
-// A small pool that splits independent pieces of one job over threads. Idle workers sleep; a caller that finds the pool taken
-// runs its own job alone. Which thread computes a piece never shows in a result.
+// A small pool that splits independent pieces of one job over threads. A worker that has just worked looks out for the next job
+// for some microseconds, since a step is many short jobs in a row, and then sleeps: an idle pool costs nothing. Nobody waits
+// for a worker that has not yet woken, and a caller that finds the pool taken runs its own job alone. Which thread computes a
+// piece never shows in a result.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -22,6 +25,9 @@ public:
 
     std::size_t threads() const { return workers_.size() + 1; }
 
+    // The pool without workers, for what runs inside a piece.
+    static ThreadPool& none();
+
     // Calls function(i) for every i < pieces and returns when all are done; rethrows the first exception.
     template <class Function>
     void run(std::size_t pieces, const Function& function) {
@@ -32,6 +38,7 @@ private:
     using Piece = void (*)(const void* context, std::size_t index);
 
     void run_pieces(std::size_t pieces, Piece piece, const void* context);
+    void publish(std::size_t pieces, Piece piece, const void* context);
     void stop();
     // Whether this process is a fork of the one that has the workers; it runs its jobs alone.
     bool workers_left_behind() const;
@@ -44,13 +51,15 @@ private:
     std::mutex mutex_;      // guards what follows
     std::condition_variable wake_;
     std::condition_variable done_;
-    std::size_t generation_ = 0;
-    std::size_t busy_workers_ = 0;
-    bool stopping_ = false;
+    bool open_ = false;  // whether workers may still join the job
     std::exception_ptr failure_;
     Piece piece_ = nullptr;
     const void* context_ = nullptr;
     std::size_t pieces_ = 0;
+    // Written under the mutex; looked at without it by those who wait awake.
+    std::atomic<std::uint64_t> generation_{0};
+    std::atomic<std::size_t> busy_workers_{0};
+    std::atomic<bool> stopping_{false};
     std::atomic<std::size_t> next_{0};
 };
 

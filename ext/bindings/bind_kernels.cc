@@ -72,8 +72,8 @@ Result matmul(const Kernels& kernels, const Matrix& weights, const Matrix& colum
         out.push_back(values.data() + n * weights.shape(0));
     }
     ScratchArena scratch;
-    ThreadPool pool(1);
-    const StepContext context{kernels.table, pool, scratch, {}, nullptr};
+    ScratchPool scratches;
+    const StepContext context{kernels.table, ThreadPool::none(), scratches, scratch, {}, nullptr};
     packed.multiply(context, nullptr, in.data(), out.data(), in.size());
     return copy_out(values.data(), {columns.shape(0), weights.shape(0)});
 }

@@ -1,7 +1,6 @@
 #include "codec/codec_model.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/error.h"
 #include "kernels/dispatch.h"
@@ -51,25 +50,5 @@ CodecModel::CodecModel(const GgufReader& file, const ModelOptions& options)
       encoder_(policy_, geometry_, rvq_, WeightSource(file)),
       decoder_(policy_, geometry_, rvq_, WeightSource(file)),
       pool_(checked_threads(options.threads)) {}
-
-CodecModel::ScratchLease::ScratchLease(const CodecModel& model) : model_(model) {
-    {
-        const std::lock_guard lock(model_.idle_scratch_mutex_);
-        if (!model_.idle_scratch_.empty()) {
-            arena_ = std::move(model_.idle_scratch_.back());
-            model_.idle_scratch_.pop_back();
-        }
-    }
-    if (arena_) return;
-    arena_ = std::make_unique<ScratchArena>();
-    // Room to hand it back, so that the destructor has no way to fail.
-    const std::lock_guard lock(model_.idle_scratch_mutex_);
-    model_.idle_scratch_.reserve(++model_.scratches_);
-}
-
-CodecModel::ScratchLease::~ScratchLease() {
-    const std::lock_guard lock(model_.idle_scratch_mutex_);
-    model_.idle_scratch_.push_back(std::move(arena_));
-}
 
 }  // namespace mimi

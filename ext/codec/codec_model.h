@@ -3,11 +3,9 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
-#include "base/scratch_arena.h"
+#include "base/scratch_pool.h"
 #include "base/thread_pool.h"
 #include "kernels/kernel_table.h"
 #include "model/geometry.h"
@@ -45,21 +43,8 @@ public:
     const MimiEncoder& encoder() const { return encoder_; }
     const MimiDecoder& decoder() const { return decoder_; }
     ThreadPool& pool() const { return pool_; }
+    ScratchPool& scratches() const { return scratches_; }
     std::size_t weights_bytes() const { return rvq_.size_bytes() + encoder_.size_bytes() + decoder_.size_bytes(); }
-
-    // Scratch for one step; handed back to the model when the lease ends. There are as many as steps ever ran at once.
-    class ScratchLease {
-    public:
-        explicit ScratchLease(const CodecModel& model);
-        ~ScratchLease();
-        ScratchLease(const ScratchLease&) = delete;
-        ScratchLease& operator=(const ScratchLease&) = delete;
-        ScratchArena& arena() { return *arena_; }
-
-    private:
-        const CodecModel& model_;
-        std::unique_ptr<ScratchArena> arena_;
-    };
 
 private:
     Geometry geometry_;
@@ -72,9 +57,7 @@ private:
     MimiEncoder encoder_;
     MimiDecoder decoder_;
     mutable ThreadPool pool_;
-    mutable std::mutex idle_scratch_mutex_;
-    mutable std::vector<std::unique_ptr<ScratchArena>> idle_scratch_;
-    mutable std::size_t scratches_ = 0;  // made so far
+    mutable ScratchPool scratches_;
 };
 
 }  // namespace mimi

@@ -93,11 +93,12 @@ public:
     std::span<StreamState* const> states() const { return {states_, count_}; }
     // All or none. Error{numeric_overflow} naming the lane whose future is not finite: an activation may have hidden it from
     // the step's own result.
-    void commit() {
-        for (std::size_t i = 0; i < count_; ++i)
+    void commit(ThreadPool& pool) {
+        pool.run(count_, [this](std::size_t i) {
             if (!states_[i]->future_is_finite())
                 throw Error(ErrorCode::numeric_overflow, "state of lane " + std::to_string(i), "a value that is not finite",
                             "input within about -1 .. 1");
+        });
         for (std::size_t i = 0; i < count_; ++i) states_[i]->commit();
     }
 
@@ -151,29 +152,29 @@ void encode_batch(std::span<EncoderSession* const> sessions, const float* const*
                   StageObserver* observer) {
     if (sessions.empty()) throw Error(ErrorCode::input_shape, "batch", "no session", "at least one");
     const CodecModel& model = sessions.front()->model();
-    CodecModel::ScratchLease scratch(model);
+    ScratchPool::Lease scratch(model.scratches());
     const ScratchArena::Mark mark(scratch.arena());
     SessionBatch batch(sessions, scratch.arena());
     for (std::size_t lane = 0; lane < sessions.size(); ++lane)
         require_finite_pcm(pcm[lane], model.geometry().frame_samples, lane);
-    const StepContext context{model.kernels(), model.pool(), scratch.arena(), batch.states(), observer};
+    const StepContext context{model.kernels(), model.pool(), model.scratches(), scratch.arena(), batch.states(), observer};
     model.encoder().step(context, pcm, sessions.front()->levels(), codes);
-    batch.commit();
+    batch.commit(model.pool());
 }
 
 void decode_batch(std::span<DecoderSession* const> sessions, const std::int32_t* codes, float* const* pcm,
                   StageObserver* observer) {
     if (sessions.empty()) throw Error(ErrorCode::input_shape, "batch", "no session", "at least one");
     const CodecModel& model = sessions.front()->model();
-    CodecModel::ScratchLease scratch(model);
+    ScratchPool::Lease scratch(model.scratches());
     const ScratchArena::Mark mark(scratch.arena());
     SessionBatch batch(sessions, scratch.arena());
     const std::size_t levels = sessions.front()->levels();
     for (std::size_t lane = 0; lane < sessions.size(); ++lane)
         require_codes_in_range(codes + lane * levels, levels, model.geometry().rvq.codebook_entries, lane);
-    const StepContext context{model.kernels(), model.pool(), scratch.arena(), batch.states(), observer};
+    const StepContext context{model.kernels(), model.pool(), model.scratches(), scratch.arena(), batch.states(), observer};
     model.decoder().step(context, codes, levels, pcm);
-    batch.commit();
+    batch.commit(model.pool());
 }
 
 }  // namespace mimi

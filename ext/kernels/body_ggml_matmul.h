@@ -52,23 +52,32 @@ private:
 
     template <std::size_t Blocks, std::size_t Columns, std::size_t Chains>
     static void all_columns(const MatmulTask& task, std::size_t block) {
+        const std::size_t tiles = task.count / Columns;
+        const bool fetching = Columns > 2 && tiles <= most_fetching_tiles;
+        const float* next = task.weights + (block + Blocks) * task.reduction * block_outputs;
         std::size_t column = 0;
-        for (; column + Columns <= task.count; column += Columns) tile<Blocks, Columns, Chains>(task, block, column);
-        if constexpr (Columns > 2) {
-            for (; column + 2 <= task.count; column += 2) tile<Blocks, 2, Chains>(task, block, column);
+        for (std::size_t n = 0; n < tiles; ++n, column += Columns) {
+            if (fetching)
+                tile<Blocks, Columns, Chains>(task, block, column, NextWeights(next, task.reduction, n, tiles));
+            else
+                tile<Blocks, Columns, Chains>(task, block, column, NoWeights());
         }
-        for (; column < task.count; ++column) tile<Blocks, 1, Chains>(task, block, column);
+        if constexpr (Columns > 2) {
+            for (; column + 2 <= task.count; column += 2) tile<Blocks, 2, Chains>(task, block, column, NoWeights());
+        }
+        for (; column < task.count; ++column) tile<Blocks, 1, Chains>(task, block, column, NoWeights());
     }
 
-    template <std::size_t Blocks, std::size_t Columns, std::size_t Chains>
-    static void tile(const MatmulTask& task, std::size_t block, std::size_t column) {
+    template <std::size_t Blocks, std::size_t Columns, std::size_t Chains, class Ahead>
+    static void tile(const MatmulTask& task, std::size_t block, std::size_t column, Ahead ahead) {
         for (std::size_t begin = 0; begin < task.reduction; begin += task.segment) {
             const std::size_t end = begin + task.segment < task.reduction ? begin + task.segment : task.reduction;
             Vec sum[Blocks][Columns];
             if (task.offsets)
-                segment<Chains>(task, block, column, begin, end, sum, [&task](std::size_t k) { return task.offsets[k]; });
+                segment<Chains>(task, block, column, begin, end, sum, ahead,
+                                [&task](std::size_t k) { return task.offsets[k]; });
             else
-                segment<Chains>(task, block, column, begin, end, sum, [](std::size_t k) { return k; });
+                segment<Chains>(task, block, column, begin, end, sum, ahead, [](std::size_t k) { return k; });
             for (std::size_t b = 0; b < Blocks; ++b)
                 for (std::size_t n = 0; n < Columns; ++n)
                     add_segment(task, block + b, task.rows[column + n], sum[b][n], begin == 0, end == task.reduction);
@@ -77,9 +86,9 @@ private:
 
     // Few outputs in flight or short chains: the four chains of a lane place side by side (`Chains` = 4), each a stream of
     // weights of its own. Otherwise one chain at a time over a large tile, and the partial sums wait in the first cache.
-    template <std::size_t Chains, std::size_t Blocks, std::size_t Columns, class Offset>
+    template <std::size_t Chains, std::size_t Blocks, std::size_t Columns, class Ahead, class Offset>
     [[gnu::always_inline]] static void segment(const MatmulTask& task, std::size_t block, std::size_t column, std::size_t begin,
-                                               std::size_t end, Vec (&sum)[Blocks][Columns], Offset offset) {
+                                               std::size_t end, Vec (&sum)[Blocks][Columns], Ahead& ahead, Offset offset) {
         const std::size_t block_floats = task.reduction * block_outputs;
         const float* weights = task.weights + block * block_floats;
         const float* x[Columns];
@@ -90,11 +99,11 @@ private:
             Vec a[4][Blocks][Columns];
             const std::size_t first = begin + 4 * l * length;
             if constexpr (Chains == 4) {
-                run_chains(weights, block_floats, x, first, length, a, offset);
+                run_chains(weights, block_floats, x, first, length, a, ahead, offset);
             } else {
                 for (std::size_t j = 0; j < 4; ++j) {
                     Vec chain[1][Blocks][Columns];
-                    run_chains(weights, block_floats, x, first + j * length, length, chain, offset);
+                    run_chains(weights, block_floats, x, first + j * length, length, chain, ahead, offset);
                     copy(chain[0], a[j]);
                 }
             }
@@ -122,10 +131,10 @@ private:
     }
 
     // Neighbouring chains, `length` elements each, of every output of the tile.
-    template <std::size_t Chains, std::size_t Blocks, std::size_t Columns, class Offset>
+    template <std::size_t Chains, std::size_t Blocks, std::size_t Columns, class Ahead, class Offset>
     [[gnu::always_inline]] static void run_chains(const float* weights, std::size_t block_floats,
                                                   const float* const (&x)[Columns], std::size_t first, std::size_t length,
-                                                  Vec (&chain)[Chains][Blocks][Columns], Offset offset) {
+                                                  Vec (&chain)[Chains][Blocks][Columns], Ahead& ahead, Offset offset) {
         for (auto& blocks : chain)
             for (auto& columns : blocks)
                 for (Vec& partial : columns) partial = Vec::broadcast(0.0f);
@@ -133,6 +142,7 @@ private:
             for (std::size_t c = 0; c < Chains; ++c) {
                 const std::size_t k = first + c * length + i;
                 const std::size_t at = offset(k);
+                ahead.template fetch<Blocks>(block_floats);
                 Vec w[Blocks];
                 for (std::size_t b = 0; b < Blocks; ++b) {
                     const float* row = weights + b * block_floats + k * block_outputs;

@@ -17,8 +17,39 @@ static inline void add_segment(const MatmulTask& task, std::size_t block, float*
     sum.store_partial(row + output, count);
 }
 
-// How far ahead of their use weights are fetched.
+// How far ahead of their use weights are fetched where few columns share them.
 constexpr std::size_t prefetch_floats = 256;
+
+// Column tiles over the same weights up to which memory is slower than the sums.
+constexpr std::size_t most_fetching_tiles = 16;
+
+// Fetches the weights that come next into the second cache while the column tiles pass over the present ones, each tile its
+// share: the sums then never wait for memory, and memory never for the sums.
+class NextWeights {
+public:
+    // Of `tiles` tiles number `tile` runs over `rows` rows of weights; what comes next are as many rows at `next`.
+    NextWeights(const float* next, std::size_t rows, std::size_t tile, std::size_t tiles)
+        : step_(row_bytes / tiles), at_(reinterpret_cast<const char*>(next) + tile * rows * step_) {}
+
+    // Once for each row a tile runs over.
+    template <std::size_t Blocks>
+    [[gnu::always_inline]] void fetch(std::size_t block_floats) {
+        for (std::size_t b = 0; b < Blocks; ++b) __builtin_prefetch(at_ + b * block_floats * sizeof(float), 0, 2);
+        at_ += step_;
+    }
+
+private:
+    static constexpr std::size_t row_bytes = block_outputs * sizeof(float);
+
+    std::size_t step_;
+    const char* at_;
+};
+
+// For tiles whose weights are in the cache already, or which fetch their own.
+struct NoWeights {
+    template <std::size_t Blocks>
+    [[gnu::always_inline]] void fetch(std::size_t) {}
+};
 
 template <class Vec>
 struct ChainMatmul {
@@ -39,18 +70,33 @@ private:
     // A segment's weights stay in the first cache while all columns pass over them, so each is fetched from memory once.
     template <std::size_t Blocks, std::size_t Columns>
     static void all_columns(const MatmulTask& task, std::size_t block) {
+        const std::size_t tiles = task.count / Columns;
+        const bool fetching = Columns > 2 && tiles <= most_fetching_tiles;
         for (std::size_t begin = 0; begin < task.reduction; begin += task.segment) {
+            const float* next = next_weights(task, block, Blocks, begin);
             std::size_t column = 0;
-            for (; column + Columns <= task.count; column += Columns) tile<Blocks, Columns>(task, block, column, begin);
-            if constexpr (Columns > 2) {
-                for (; column + 2 <= task.count; column += 2) tile<Blocks, 2>(task, block, column, begin);
+            for (std::size_t n = 0; n < tiles; ++n, column += Columns) {
+                if (fetching)
+                    tile<Blocks, Columns>(task, block, column, begin, NextWeights(next, task.segment, n, tiles));
+                else
+                    tile<Blocks, Columns>(task, block, column, begin, NoWeights());
             }
-            for (; column < task.count; ++column) tile<Blocks, 1>(task, block, column, begin);
+            if constexpr (Columns > 2) {
+                for (; column + 2 <= task.count; column += 2) tile<Blocks, 2>(task, block, column, begin, NoWeights());
+            }
+            for (; column < task.count; ++column) tile<Blocks, 1>(task, block, column, begin, NoWeights());
         }
     }
 
-    template <std::size_t Blocks, std::size_t Columns>
-    static void tile(const MatmulTask& task, std::size_t block, std::size_t column, std::size_t begin) {
+    // Where the rows lie that follow this segment: of the same blocks, or the first of those after them.
+    static const float* next_weights(const MatmulTask& task, std::size_t block, std::size_t blocks, std::size_t begin) {
+        const std::size_t row = begin + task.segment;
+        if (row < task.reduction) return task.weights + (block * task.reduction + row) * block_outputs;
+        return task.weights + (block + blocks) * task.reduction * block_outputs;
+    }
+
+    template <std::size_t Blocks, std::size_t Columns, class Ahead>
+    static void tile(const MatmulTask& task, std::size_t block, std::size_t column, std::size_t begin, Ahead ahead) {
         const std::size_t end = begin + task.segment < task.reduction ? begin + task.segment : task.reduction;
         const std::size_t block_floats = task.reduction * block_outputs;
         const float* weights = task.weights + block * block_floats;
@@ -60,6 +106,7 @@ private:
         for (std::size_t b = 0; b < Blocks; ++b)
             for (std::size_t n = 0; n < Columns; ++n) sum[b][n] = Vec::broadcast(0.0f);
         for (std::size_t k = begin; k < end; ++k) {
+            ahead.template fetch<Blocks>(block_floats);
             Vec w[Blocks];
             for (std::size_t b = 0; b < Blocks; ++b) {
                 const float* row = weights + b * block_floats + k * block_outputs;

@@ -12,64 +12,95 @@ namespace mimi {
 template <class Vec>
 struct NearestCodeword {
     static void run(const NearestTask& task) {
-        std::size_t n = 0;
-        for (; n + 4 <= task.count; n += 4) search<4>(task, n);
-        for (; n < task.count; ++n) search<1>(task, n);
+        for (std::size_t n = 0; n < task.count; n += most_columns)
+            search(task, n, task.count - n < most_columns ? task.count - n : most_columns);
     }
 
 private:
-    template <std::size_t Columns>
+    // Vectors that pass over the codebook together, so that it is fetched from memory once for all of them.
+    static constexpr std::size_t most_columns = 64;
+
+    // The best of each lane's entries: every sixteenth of the codebook.
     struct Best {
-        float score[Columns];
-        std::int32_t code[Columns];
+        Vec score = Vec::broadcast(__builtin_inff());
+        Vec block = Vec::broadcast(0.0f);
     };
 
-    template <std::size_t Columns>
-    static void search(const NearestTask& task, std::size_t n) {
-        constexpr std::size_t together = Columns == 1 ? Vec::narrow_blocks : 1;
-        Best<Columns> best;
-        for (std::size_t c = 0; c < Columns; ++c) {
-            best.score[c] = __builtin_inff();
-            best.code[c] = 0;
-        }
+    static void search(const NearestTask& task, std::size_t n, std::size_t count) {
+        Best best[most_columns];
         const std::size_t blocks = count_blocks(task.entries);
         std::size_t block = 0;
-        for (; block + together <= blocks; block += together) scan<together, Columns>(task, n, block, best);
-        for (; block < blocks; ++block) scan<1, Columns>(task, n, block, best);
-        for (std::size_t c = 0; c < Columns; ++c) task.codes[n + c] = best.code[c];
+        if (count < Vec::wide_columns) {
+            for (; block + Vec::narrow_blocks <= blocks; block += Vec::narrow_blocks)
+                all_columns<Vec::narrow_blocks>(task, n, count, block, best);
+        } else {
+            for (; block + Vec::wide_blocks <= blocks; block += Vec::wide_blocks)
+                all_columns<Vec::wide_blocks>(task, n, count, block, best);
+        }
+        for (; block < blocks; ++block) all_columns<1>(task, n, count, block, best);
+        for (std::size_t c = 0; c < count; ++c) task.codes[n + c] = best_of_lanes(best[c]);
     }
 
-    template <std::size_t Blocks, std::size_t Columns>
-    static void scan(const NearestTask& task, std::size_t n, std::size_t block, Best<Columns>& best) {
+    template <std::size_t Blocks>
+    static void all_columns(const NearestTask& task, std::size_t n, std::size_t count, std::size_t block, Best* best) {
+        constexpr std::size_t wide = Blocks == Vec::narrow_blocks ? Vec::narrow_columns : Vec::wide_columns;
+        const std::size_t tiles = count / wide;
+        const float* next = task.codebook + (block + Blocks) * task.dim * block_outputs;
+        std::size_t c = 0;
+        for (std::size_t tile = 0; tile < tiles; ++tile, c += wide)
+            scan<Blocks, wide>(task, n + c, block, best + c, NextWeights(next, task.dim, tile, tiles));
+        for (; c < count; ++c) scan<Blocks, 1>(task, n + c, block, best + c, NoWeights());
+    }
+
+    template <std::size_t Blocks, std::size_t Columns, class Ahead>
+    static void scan(const NearestTask& task, std::size_t n, std::size_t block, Best* best, Ahead ahead) {
         const std::size_t block_floats = task.dim * block_outputs;
         const float* entries = task.codebook + block * block_floats;
+        const float* residuals[Columns];
+        for (std::size_t c = 0; c < Columns; ++c) residuals[c] = task.residuals[n + c];
         Vec sum[Blocks][Columns];
         for (std::size_t b = 0; b < Blocks; ++b)
             for (std::size_t c = 0; c < Columns; ++c) sum[b][c] = Vec::broadcast(0.0f);
         for (std::size_t k = 0; k < task.dim; ++k) {
+            ahead.template fetch<Blocks>(block_floats);
+            Vec entry[Blocks];
             for (std::size_t b = 0; b < Blocks; ++b) {
                 const float* row = entries + b * block_floats + k * block_outputs;
                 if constexpr (Columns == 1) __builtin_prefetch(row + prefetch_floats);
-                const Vec entry = Vec::load(row);
-                for (std::size_t c = 0; c < Columns; ++c)
-                    sum[b][c] = Vec::fma(entry, Vec::broadcast(task.residuals[n + c][k]), sum[b][c]);
+                entry[b] = Vec::load(row);
+            }
+            for (std::size_t c = 0; c < Columns; ++c) {
+                const Vec value = Vec::broadcast(residuals[c][k]);
+                for (std::size_t b = 0; b < Blocks; ++b) sum[b][c] = Vec::fma(entry[b], value, sum[b][c]);
             }
         }
         for (std::size_t b = 0; b < Blocks; ++b)
             for (std::size_t c = 0; c < Columns; ++c)
-                keep_best(Vec::load(task.half_norms + (block + b) * block_outputs) - sum[b][c], (block + b) * block_outputs,
-                          best.score[c], best.code[c]);
+                keep_best(Vec::load(task.half_norms + (block + b) * block_outputs) - sum[b][c], block + b, best[c]);
     }
 
-    static void keep_best(Vec scores, std::size_t first_entry, float& best, std::int32_t& code) {
+    // Blocks come in order, so that of equal scores a lane keeps the first.
+    static void keep_best(Vec scores, std::size_t block, Best& best) {
+        best.block = Vec::if_less(scores, best.score, Vec::broadcast(static_cast<float>(block)), best.block);
+        best.score = Vec::if_less(scores, best.score, scores, best.score);
+    }
+
+    static std::int32_t best_of_lanes(const Best& best) {
         float score[block_outputs];
-        scores.store(score);
+        float block[block_outputs];
+        best.score.store(score);
+        best.block.store(block);
+        float least = __builtin_inff();
+        std::int32_t code = 0;
         for (std::size_t l = 0; l < block_outputs; ++l) {
-            if (score[l] < best) {
-                best = score[l];
-                code = static_cast<std::int32_t>(first_entry + l);
+            const std::int32_t entry =
+                static_cast<std::int32_t>(block[l]) * static_cast<std::int32_t>(block_outputs) + static_cast<std::int32_t>(l);
+            if (score[l] < least || (score[l] == least && entry < code)) {
+                least = score[l];
+                code = entry;
             }
         }
+        return code;
     }
 };
 

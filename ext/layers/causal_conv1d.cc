@@ -10,7 +10,7 @@ namespace mimi {
 void ConvHistory::exchange(const StepContext& context, const Activations& in) const {
     if (rows_ == 0) return;
     const std::ptrdiff_t past = -static_cast<std::ptrdiff_t>(rows_);
-    for (std::size_t lane = 0; lane < in.lanes; ++lane) {
+    context.each_lane([&](std::size_t lane) {
         StreamState& state = *context.lanes[lane];
         if (padding_ == StartPadding::replicate && state.position_frames() == 0) {
             for (std::ptrdiff_t t = past; t < 0; ++t) std::copy_n(in.row(lane, 0), in.channels, in.row(lane, t));
@@ -18,7 +18,7 @@ void ConvHistory::exchange(const StepContext& context, const Activations& in) co
             std::copy_n(state.history(slot_), rows_ * in.channels, in.row(lane, past));
         }
         std::copy_n(in.row(lane, static_cast<std::ptrdiff_t>(in.rows) + past), rows_ * in.channels, state.next_history(slot_));
-    }
+    });
 }
 
 namespace {

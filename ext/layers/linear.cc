@@ -6,8 +6,11 @@ namespace mimi {
 
 namespace {
 
-// Multiply-adds below which waking a thread costs more than it saves.
+// Multiply-adds below which handing a piece to a thread costs more than it saves.
 constexpr std::size_t piece_multiply_adds = std::size_t{1} << 18;
+
+// Pieces for each thread: when one of them is held up by other processes the others take what it has left.
+constexpr std::size_t thread_pieces = 4;
 
 // Outputs above which copying the columns together costs less than fetching them from where they lie: out of the weights'
 // order, or so that many fall into the same sets of the cache, as rows of a power of two do.
@@ -38,15 +41,20 @@ void PackedMatrix::arrange(const NumericsPolicy& policy) {
 
 const float** PackedMatrix::gather(const StepContext& context, const float* const* columns, std::size_t count) const {
     const float** copies = context.scratch.take_array<const float*>(count);
-    for (std::size_t n = 0; n < count; ++n) {
-        // A cache line more, or columns of a power of two would all fall into the same sets of the cache.
-        float* copy = context.scratch.take(inputs_ + 16);
-        if (form_.offsets.empty())
-            std::copy_n(columns[n], inputs_, copy);
-        else
-            for (std::size_t k = 0; k < inputs_; ++k) copy[k] = columns[n][form_.offsets[k]];
-        copies[n] = copy;
-    }
+    // A cache line more, or columns of a power of two would all fall into the same sets of the cache.
+    const std::size_t stride = inputs_ + 16;
+    float* room = context.scratch.take(count * stride);
+    const std::size_t pieces = std::min(context.pool.threads(), count);
+    context.pool.run(pieces, [&](std::size_t piece) {
+        for (std::size_t n = count * piece / pieces; n < count * (piece + 1) / pieces; ++n) {
+            float* copy = room + n * stride;
+            if (form_.offsets.empty())
+                std::copy_n(columns[n], inputs_, copy);
+            else
+                for (std::size_t k = 0; k < inputs_; ++k) copy[k] = columns[n][form_.offsets[k]];
+            copies[n] = copy;
+        }
+    });
     return copies;
 }
 
@@ -71,9 +79,10 @@ void PackedMatrix::multiply(const StepContext& context, const float* bias, const
     };
     const auto kernel = form_.conv_operands ? context.kernels.conv_matmul : context.kernels.matmul;
     const std::size_t worthwhile = outputs_ * inputs_ * count / piece_multiply_adds;
-    const std::size_t pieces = std::min(std::max<std::size_t>(worthwhile, 1), context.pool.threads());
+    const std::size_t threads = context.pool.threads();
+    const std::size_t pieces = threads == 1 ? 1 : std::clamp<std::size_t>(worthwhile, 1, threads * thread_pieces);
     // Few columns: split the weights, so that each is read once. Many columns: split those, and the weights stay in cache.
-    const bool split_blocks = blocks >= pieces && count < blocks * block_outputs;
+    const bool split_blocks = blocks >= pieces && count <= blocks * block_outputs;
     context.pool.run(pieces, [&](std::size_t piece) {
         MatmulTask task = whole;
         const std::size_t total = split_blocks ? blocks : count;
@@ -93,7 +102,7 @@ void PackedMatrix::multiply(const StepContext& context, const float* bias, const
 
 void PackedMatrix::round_operand(const StepContext& context, const Activations& in) const {
     if (!form_.conv_operands || !context.kernels.round_conv_operand) return;
-    for (std::size_t lane = 0; lane < in.lanes; ++lane) context.kernels.round_conv_operand(in.row(lane, 0), in.row_floats());
+    context.each_lane([&](std::size_t lane) { context.kernels.round_conv_operand(in.row(lane, 0), in.row_floats()); });
 }
 
 Linear::Linear(const NumericsPolicy& policy, std::span<const float> weight, std::size_t outputs, std::size_t inputs,

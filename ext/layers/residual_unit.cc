@@ -5,7 +5,7 @@
 namespace mimi {
 
 void elu_rows(const StepContext& context, const Activations& in, const Activations& out) {
-    for (std::size_t lane = 0; lane < in.lanes; ++lane) context.kernels.elu(in.row(lane, 0), out.row(lane, 0), in.row_floats());
+    context.each_lane([&](std::size_t lane) { context.kernels.elu(in.row(lane, 0), out.row(lane, 0), in.row_floats()); });
 }
 
 ResidualUnit::ResidualUnit(CausalConv1d wide, CausalConv1d point) : wide_(std::move(wide)), point_(std::move(point)) {}
@@ -19,11 +19,11 @@ void ResidualUnit::step(const StepContext& context, const Activations& x) const 
     elu_rows(context, hidden, hidden);
     const Activations correction = context.take(x.rows, x.channels);
     point_.step(context, hidden, correction);
-    for (std::size_t lane = 0; lane < x.lanes; ++lane) {
+    context.each_lane([&](std::size_t lane) {
         float* sum = x.row(lane, 0);
         const float* term = correction.row(lane, 0);
         for (std::size_t i = 0; i < x.row_floats(); ++i) sum[i] = sum[i] + term[i];
-    }
+    });
 }
 
 }  // namespace mimi

@@ -48,15 +48,20 @@ void ResidualVq::encode(const StepContext& context, const Activations& latent, s
     const float** residuals = context.scratch.take_array<const float*>(latent.lanes);
     std::int32_t* chosen = context.scratch.take_array<std::int32_t>(latent.lanes);
     for (std::size_t lane = 0; lane < latent.lanes; ++lane) residuals[lane] = residual.row(lane, 0);
-    for (std::size_t level = 0; level < levels; ++level) {
-        const Codebook& codebook = codebooks_[level];
-        codebook.nearest(context.kernels, residuals, latent.lanes, chosen);
-        for (std::size_t lane = 0; lane < latent.lanes; ++lane) {
-            codes[lane * code_stride + level] = chosen[lane];
-            float* left = residual.row(lane, 0);
-            for (std::size_t k = 0; k < dim; ++k) left[k] = left[k] - codebook.at(chosen[lane], k);
+    const std::size_t pieces = std::min(context.pool.threads(), latent.lanes);
+    context.pool.run(pieces, [&](std::size_t piece) {
+        const std::size_t begin = latent.lanes * piece / pieces;
+        const std::size_t end = latent.lanes * (piece + 1) / pieces;
+        for (std::size_t level = 0; level < levels; ++level) {
+            const Codebook& codebook = codebooks_[level];
+            codebook.nearest(context.kernels, residuals + begin, end - begin, chosen + begin);
+            for (std::size_t lane = begin; lane < end; ++lane) {
+                codes[lane * code_stride + level] = chosen[lane];
+                float* left = residual.row(lane, 0);
+                for (std::size_t k = 0; k < dim; ++k) left[k] = left[k] - codebook.at(chosen[lane], k);
+            }
         }
-    }
+    });
 }
 
 void ResidualVq::decode(const StepContext& context, const std::int32_t* codes, std::size_t code_stride, std::size_t levels,
@@ -64,13 +69,13 @@ void ResidualVq::decode(const StepContext& context, const std::int32_t* codes, s
     const ScratchArena::Mark mark(context.scratch);
     const std::size_t dim = codebooks_.front().dim();
     const Activations sum = context.take(1, dim);
-    for (std::size_t lane = 0; lane < latent.lanes; ++lane) {
+    context.each_lane([&](std::size_t lane) {
         float* total = sum.row(lane, 0);
-        for (std::size_t k = 0; k < dim; ++k) total[k] = codebooks_[0].at(codes[lane * code_stride], k);
+        const std::int32_t* chosen = codes + lane * code_stride;
+        for (std::size_t k = 0; k < dim; ++k) total[k] = codebooks_[0].at(chosen[0], k);
         for (std::size_t level = 1; level < levels; ++level)
-            for (std::size_t k = 0; k < dim; ++k)
-                total[k] = total[k] + codebooks_[level].at(codes[lane * code_stride + level], k);
-    }
+            for (std::size_t k = 0; k < dim; ++k) total[k] = total[k] + codebooks_[level].at(chosen[level], k);
+    });
     output_projection_.step(context, sum, latent);
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/scratch_arena.h"
+#include "base/scratch_pool.h"
 #include "base/thread_pool.h"
 #include "kernels/kernel_table.h"
 #include "state/stream_state.h"
@@ -38,7 +39,8 @@ public:
 struct StepContext {
     const KernelTable& kernels;
     ThreadPool& pool;
-    ScratchArena& scratch;
+    ScratchPool& scratches;  // where a thread that computes a lane by itself finds scratch
+    ScratchArena& scratch;   // of the thread that called the step
     std::span<StreamState* const> lanes;
     StageObserver* observer;  // nullptr: nobody looks
 
@@ -46,11 +48,33 @@ struct StepContext {
         float* base = scratch.take(lanes.size() * (history + rows) * channels);
         return {base, lanes.size(), rows, channels, history};
     }
-    // The same step for one lane of the batch.
-    StepContext only(std::size_t lane) const { return {kernels, pool, scratch, lanes.subspan(lane, 1), observer}; }
 
     void observe(const char* name, const Activations& activations) const {
         if (observer) observer->stage(name, activations);
+    }
+
+    // Calls function(lane) for every lane, several at a time where there are threads; it takes no scratch.
+    template <class Function>
+    void each_lane(const Function& function) const {
+        pool.run(lanes.size(), function);
+    }
+
+    // Calls function(the step of this lane alone, lane) for every lane, each on one thread, several at a time. Lanes that would
+    // leave a thread idle, and all lanes under an observer, who sees one stage after another, come one by one and share out
+    // their own work.
+    template <class Function>
+    void each_lane_alone(const Function& function) const {
+        const std::size_t threads = pool.threads();
+        const std::size_t together = observer || threads == 1 ? 0 : lanes.size() / threads * threads;
+        pool.run(together, [&](std::size_t lane) {
+            ScratchPool::Lease lease(scratches);
+            const ScratchArena::Mark mark(lease.arena());
+            function(StepContext{kernels, ThreadPool::none(), scratches, lease.arena(), lanes.subspan(lane, 1), nullptr}, lane);
+        });
+        for (std::size_t lane = together; lane < lanes.size(); ++lane) {
+            const ScratchArena::Mark mark(scratch);
+            function(StepContext{kernels, pool, scratches, scratch, lanes.subspan(lane, 1), observer}, lane);
+        }
     }
 };
 

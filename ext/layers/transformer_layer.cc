@@ -13,22 +13,19 @@ AlignedBuffer owned(const std::vector<float>& values) {
     return buffer;
 }
 
-void norm_rows(const StepContext& context, const Activations& x, const AlignedBuffer& weight, const AlignedBuffer& bias,
-               const Activations& out) {
-    for (std::size_t lane = 0; lane < x.lanes; ++lane)
-        for (std::size_t t = 0; t < x.rows; ++t)
-            context.kernels.layer_norm(x.row(lane, static_cast<std::ptrdiff_t>(t)), weight.data(), bias.data(),
-                                       out.row(lane, static_cast<std::ptrdiff_t>(t)), x.channels);
+void norm(const KernelTable& kernels, const Activations& x, const AlignedBuffer& weight, const AlignedBuffer& bias,
+          const Activations& out, std::size_t lane) {
+    for (std::size_t t = 0; t < x.rows; ++t)
+        kernels.layer_norm(x.row(lane, static_cast<std::ptrdiff_t>(t)), weight.data(), bias.data(),
+                           out.row(lane, static_cast<std::ptrdiff_t>(t)), x.channels);
 }
 
 // x += update * scale, two roundings.
-void add_scaled(const Activations& x, const Activations& update, const AlignedBuffer& scale) {
-    for (std::size_t lane = 0; lane < x.lanes; ++lane) {
-        for (std::size_t t = 0; t < x.rows; ++t) {
-            float* sum = x.row(lane, static_cast<std::ptrdiff_t>(t));
-            const float* term = update.row(lane, static_cast<std::ptrdiff_t>(t));
-            for (std::size_t c = 0; c < x.channels; ++c) sum[c] = sum[c] + term[c] * scale.data()[c];
-        }
+void add_scaled(const Activations& x, const Activations& update, const AlignedBuffer& scale, std::size_t lane) {
+    for (std::size_t t = 0; t < x.rows; ++t) {
+        float* sum = x.row(lane, static_cast<std::ptrdiff_t>(t));
+        const float* term = update.row(lane, static_cast<std::ptrdiff_t>(t));
+        for (std::size_t c = 0; c < x.channels; ++c) sum[c] = sum[c] + term[c] * scale.data()[c];
     }
 }
 
@@ -73,60 +70,61 @@ void TransformerLayer::step(const StepContext& context, const Activations& x, co
     const Activations normal = context.take(x.rows, geometry_.dim);
     const Activations update = context.take(x.rows, geometry_.dim);
     const Activations mixed = context.take(x.rows, geometry_.dim);
-    norm_rows(context, x, norm1_weight_, norm1_bias_, normal);
+    const Activations hidden = context.take(x.rows, geometry_.mlp_width);
+    context.each_lane([&](std::size_t lane) { norm(context.kernels, x, norm1_weight_, norm1_bias_, normal, lane); });
     attend(context, normal, mixed, positions);
     out_projection_.step(context, mixed, update);
-    add_scaled(x, update, layer_scale_1_);
-
-    norm_rows(context, x, norm2_weight_, norm2_bias_, normal);
-    const Activations hidden = context.take(x.rows, geometry_.mlp_width);
+    context.each_lane([&](std::size_t lane) {
+        add_scaled(x, update, layer_scale_1_, lane);
+        norm(context.kernels, x, norm2_weight_, norm2_bias_, normal, lane);
+    });
     mlp_in_.step(context, normal, hidden);
-    context.kernels.gelu(hidden.base, hidden.base, hidden.lanes * hidden.row_floats());
+    context.each_lane(
+        [&](std::size_t lane) { context.kernels.gelu(hidden.row(lane, 0), hidden.row(lane, 0), hidden.row_floats()); });
     mlp_out_.step(context, hidden, update);
-    add_scaled(x, update, layer_scale_2_);
+    context.each_lane([&](std::size_t lane) { add_scaled(x, update, layer_scale_2_, lane); });
 }
 
 void TransformerLayer::attend(const StepContext& context, const Activations& normal, const Activations& mixed,
                               const StepPositions& positions) const {
     const ScratchArena::Mark mark(context.scratch);
     const Activations projected = context.take(normal.rows, 3 * geometry_.dim);
+    const Activations turned = context.take(1, geometry_.head_dim);
+    const Activations weights = context.take(1, count_blocks(geometry_.context_steps) * block_outputs);
     in_projection_.step(context, normal, projected);
-    remember(context, projected, positions);
-    // Both rows of a frame look through one head's ring while it is in cache.
-    for (std::size_t lane = 0; lane < normal.lanes; ++lane)
+    context.each_lane([&](std::size_t lane) {
+        remember(context, projected, positions, lane, turned.row(lane, 0));
+        // Both rows of a frame look through one head's ring while it is in cache.
         for (std::size_t head = 0; head < geometry_.heads; ++head)
-            for (std::size_t t = 0; t < normal.rows; ++t) look_back(context, projected, mixed, positions, {lane, head, t});
+            for (std::size_t t = 0; t < normal.rows; ++t)
+                look_back(context, projected, mixed, positions, {lane, head, t, weights.row(lane, 0)});
+    });
 }
 
-void TransformerLayer::remember(const StepContext& context, const Activations& projected,
-                                const StepPositions& positions) const {
-    const ScratchArena::Mark mark(context.scratch);
-    float* turned = context.scratch.take(geometry_.head_dim);
+void TransformerLayer::remember(const StepContext& context, const Activations& projected, const StepPositions& positions,
+                                std::size_t lane, float* turned) const {
     const std::size_t pairs = geometry_.head_dim / 2;
     const std::size_t slots = geometry_.context_steps + projected.rows;
-    for (std::size_t lane = 0; lane < projected.lanes; ++lane) {
-        StreamState& state = *context.lanes[lane];
-        for (std::size_t t = 0; t < projected.rows; ++t) {
-            float* row = projected.row(lane, static_cast<std::ptrdiff_t>(t));
-            const std::size_t angles = (lane * projected.rows + t) * pairs;
-            // Queries and keys of every head lie side by side.
-            for (std::size_t head = 0; head < 2 * geometry_.heads; ++head)
-                rotate(rotary_layout_, row + head * geometry_.head_dim, geometry_.head_dim, positions.cosine + angles,
-                       positions.sine + angles, turned);
-            if (context.kernels.round_attention_operand) context.kernels.round_attention_operand(row, 3 * geometry_.dim);
-            const std::size_t slot = static_cast<std::size_t>((state.position_steps() + t) % slots);
-            for (std::size_t head = 0; head < geometry_.heads; ++head) {
-                const float* key = row + geometry_.dim + head * geometry_.head_dim;
-                std::copy_n(key, geometry_.head_dim, state.keys(layer_, head) + slot * geometry_.head_dim);
-                std::copy_n(key + geometry_.dim, geometry_.head_dim, state.values(layer_, head) + slot * geometry_.head_dim);
-            }
+    StreamState& state = *context.lanes[lane];
+    for (std::size_t t = 0; t < projected.rows; ++t) {
+        float* row = projected.row(lane, static_cast<std::ptrdiff_t>(t));
+        const std::size_t angles = (lane * projected.rows + t) * pairs;
+        // Queries and keys of every head lie side by side.
+        for (std::size_t head = 0; head < 2 * geometry_.heads; ++head)
+            rotate(rotary_layout_, row + head * geometry_.head_dim, geometry_.head_dim, positions.cosine + angles,
+                   positions.sine + angles, turned);
+        if (context.kernels.round_attention_operand) context.kernels.round_attention_operand(row, 3 * geometry_.dim);
+        const std::size_t slot = static_cast<std::size_t>((state.position_steps() + t) % slots);
+        for (std::size_t head = 0; head < geometry_.heads; ++head) {
+            const float* key = row + geometry_.dim + head * geometry_.head_dim;
+            std::copy_n(key, geometry_.head_dim, state.keys(layer_, head) + slot * geometry_.head_dim);
+            std::copy_n(key + geometry_.dim, geometry_.head_dim, state.values(layer_, head) + slot * geometry_.head_dim);
         }
     }
 }
 
 void TransformerLayer::look_back(const StepContext& context, const Activations& projected, const Activations& mixed,
                                  const StepPositions& positions, const QueryPlace& place) const {
-    const ScratchArena::Mark mark(context.scratch);
     StreamState& state = *context.lanes[place.lane];
     const std::size_t row = place.lane * projected.rows + place.t;
     const std::size_t offset = place.head * geometry_.head_dim;
@@ -139,7 +137,7 @@ void TransformerLayer::look_back(const StepContext& context, const Activations& 
         .count = positions.counts[row],
         .head_dim = geometry_.head_dim,
         .scale = 1.0f / std::sqrt(static_cast<float>(geometry_.head_dim)),
-        .weights = context.scratch.take(geometry_.context_steps),
+        .weights = place.weights,
         .out = mixed.row(place.lane, static_cast<std::ptrdiff_t>(place.t)) + offset,
     });
 }

@@ -43,11 +43,14 @@ public:
 private:
     struct QueryPlace {
         std::size_t lane, head, t;
+        float* weights;  // scratch, room for the context rounded up to a multiple of 16
     };
 
     void attend(const StepContext& context, const Activations& normal, const Activations& mixed,
                 const StepPositions& positions) const;
-    void remember(const StepContext& context, const Activations& projected, const StepPositions& positions) const;
+    // `turned`: scratch of one head.
+    void remember(const StepContext& context, const Activations& projected, const StepPositions& positions, std::size_t lane,
+                  float* turned) const;
     void look_back(const StepContext& context, const Activations& projected, const Activations& mixed,
                    const StepPositions& positions, const QueryPlace& place) const;
 

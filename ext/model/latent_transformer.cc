@@ -47,12 +47,14 @@ void LatentTransformer::step(const StepContext& context, const Activations& x) c
     float* sine = context.scratch.take(rows * pairs);
     auto* slots = context.scratch.take_array<std::int32_t>(rows * geometry_.context_steps);
     auto* counts = context.scratch.take_array<std::size_t>(rows);
-    for (std::size_t row = 0; row < rows; ++row) {
-        const std::uint64_t first_position = context.lanes[row / x.rows]->position_steps();
-        const std::size_t t = row % x.rows;
-        rotary_.angles(first_position + t, cosine + row * pairs, sine + row * pairs);
-        counts[row] = fill_attention_window(window, first_position, t, slots + row * geometry_.context_steps);
-    }
+    context.each_lane([&](std::size_t lane) {
+        const std::uint64_t first_position = context.lanes[lane]->position_steps();
+        for (std::size_t t = 0; t < x.rows; ++t) {
+            const std::size_t row = lane * x.rows + t;
+            rotary_.angles(first_position + t, cosine + row * pairs, sine + row * pairs);
+            counts[row] = fill_attention_window(window, first_position, t, slots + row * geometry_.context_steps);
+        }
+    });
     for (const TransformerLayer& layer : layers_) layer.step(context, x, {cosine, sine, slots, counts});
 }
 

@@ -38,14 +38,12 @@ void SeanetDecoder::step(const StepContext& context, const Activations& latent, 
     context.observe("decoder.model.0", first);
     const std::size_t low_rate_stages = seanet_stages - high_rate_stages;
     const Activations shared = run_stages(context, first, 0, low_rate_stages);
-    for (std::size_t lane = 0; lane < latent.lanes; ++lane) {
-        const ScratchArena::Mark lane_mark(context.scratch);
-        const StepContext alone = context.only(lane);
+    context.each_lane_alone([&](const StepContext& alone, std::size_t lane) {
         const Activations x = run_stages(alone, only_lane(shared, lane), low_rate_stages, seanet_stages);
         const Activations active = alone.take(x.rows, x.channels, last_.history_rows());
         elu_rows(alone, x, active);
         last_.step(alone, active, only_lane(pcm, lane));
-    }
+    });
     context.observe("decoder.model.14", pcm);
 }
 

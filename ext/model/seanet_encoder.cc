@@ -39,15 +39,13 @@ void SeanetEncoder::step(const StepContext& context, const Activations& pcm, con
     std::size_t rows = pcm.rows;
     for (std::size_t i = 0; i < high_rate_stages; ++i) rows /= stages_[i].downsample.geometry().stride;
     const Activations shared = context.take(rows, middle.out_channels);
-    for (std::size_t lane = 0; lane < pcm.lanes; ++lane) {
-        const ScratchArena::Mark lane_mark(context.scratch);
-        const StepContext alone = context.only(lane);
+    context.each_lane_alone([&](const StepContext& alone, std::size_t lane) {
         const Activations x = alone.take(pcm.rows, first_.geometry().out_channels);
         first_.step(alone, only_lane(pcm, lane), x);
         alone.observe("encoder.model.0", x);
         const Activations result = run_stages(alone, x, 0, high_rate_stages);
         std::copy_n(result.row(0, 0), result.row_floats(), shared.row(lane, 0));
-    }
+    });
     const Activations x = run_stages(context, shared, high_rate_stages, seanet_stages);
     const Activations active = context.take(x.rows, x.channels, last_.history_rows());
     elu_rows(context, x, active);
