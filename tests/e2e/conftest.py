@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from server.wire_messages import FrameHeader, unpack_frame
 
-START_TIMEOUT_S = 30
+START_TIMEOUT_S = 120
 RESUME_SECRET = "correct horse battery staple"
-ANSWER_TIMEOUT_S = 30
+ANSWER_TIMEOUT_S = 60
 """So that what never comes fails a test instead of holding it up."""
 
 
@@ -215,9 +215,11 @@ async def open_stream(service: RunningService, query: str = "", **options: Any) 
 
 
 @contextlib.contextmanager
-def run_service(folder: Path, model_path: Path, *options: str) -> Iterator[RunningService]:
+def run_service(
+    folder: Path, model_path: Path, *options: str, program: Sequence[str] = (sys.executable, "-P", "-m", "server")
+) -> Iterator[RunningService]:
     log_path = folder / f"service-{time.monotonic_ns()}.log"
-    command = [sys.executable, "-P", "-m", "server", "--port", "0", "--model", str(model_path), *options]
+    command = [*program, "--port", "0", "--model", str(model_path), *options]
     with log_path.open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, env=os.environ.copy())
     try:
@@ -250,7 +252,7 @@ def service(tiny_model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def start_service(tiny_model_path: Path, tmp_path: Path) -> Iterator[Callable[..., RunningService]]:
     """Start services with options of their own; they end with the test."""
     with contextlib.ExitStack() as stack:
-        yield lambda *options: stack.enter_context(run_service(tmp_path, tiny_model_path, *options))
+        yield lambda *options, **how: stack.enter_context(run_service(tmp_path, tiny_model_path, *options, **how))
 
 
 @pytest.fixture
