@@ -26,7 +26,7 @@ from server.pace_allowance import PaceAllowance
 from server.sample_format import audio_seconds
 from server.service import ClientGoneError, Service
 from server.status_map import as_codec_error
-from server.stream_socket import StreamSocket
+from server.stream_socket import ClientLeftError, StreamSocket
 from server.tasks import first_of
 from server.wire import Audio, Close, Codes, Event, Flush, Hello, Ping, Reset, ServerWire
 from server.wire_messages import SUBPROTOCOL, server_text
@@ -101,7 +101,7 @@ class StreamConnection:
                 await self._until_stopped(self._open(asked))
                 await self._carry()
             except BaseException as error:
-                end = error
+                end = None if isinstance(error, ClientLeftError) else error
                 raise
             finally:
                 if self.stream is not None:
