@@ -18,7 +18,7 @@ class Answer(NamedTuple):
     message: str | bytes
     epoch: int = 0
     sequence: int | None = None
-    """Of a frame; ``None`` for what only stands between frames."""
+    """Of a frame; :data:`NOTHING` for what begins an epoch; ``None`` for what only stands between frames."""
     kept: bool = True
     """Whether a client that comes back must get it."""
 

@@ -19,7 +19,7 @@ from codec_core.framing import FrameAccumulator
 from server.codec_executor import CodecExecutor
 from server.errors import ProtocolError
 from server.frame_errors import naming_frame
-from server.replay_window import Answer
+from server.replay_window import NOTHING, Answer
 from server.sample_format import AudioIntake, AudioOutlet
 from server.stream_state import StreamCounters, StreamState
 from server.wire import Audio, Codes, Event, Flush, Ping, Reset
@@ -111,7 +111,8 @@ class StreamSession:
                 await self._flush()
             case Reset():
                 await self.reset(self._counters.epoch + 1)
-                await self._send(Answer(server_text("reset_done", epoch=self._counters.epoch), self._counters.epoch))
+                epoch = self._counters.epoch
+                await self._send(Answer(server_text("reset_done", epoch=epoch), epoch, NOTHING))
             case Ping(identity):
                 await self._send(Answer(server_text("pong", id=identity), kept=False))
             case _:

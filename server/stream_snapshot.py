@@ -39,6 +39,8 @@ _SECTIONS: Final = 6
 _CODEC_SECTIONS: Final = 2
 _HEADER: Final = struct.Struct(f"<8sII{_SECTIONS}Q")
 _ANSWER: Final = struct.Struct("<BIqI")
+_BETWEEN: Final = -2
+"""Stands for the sequence of an answer that has none."""
 _DIGEST_BYTES: Final = 32
 _FACTS_MAX_BYTES: Final = 65_536
 
@@ -162,7 +164,7 @@ def _pack(answers: list[Answer]) -> bytes:
     for answer in answers:
         is_text = isinstance(answer.message, str)
         message = answer.message.encode() if isinstance(answer.message, str) else answer.message
-        sequence = NOTHING if answer.sequence is None else answer.sequence
+        sequence = _BETWEEN if answer.sequence is None else answer.sequence
         packed += _ANSWER.pack(is_text, answer.epoch, sequence, len(message)) + message
     return bytes(packed)
 
@@ -174,4 +176,4 @@ def _answers(section: bytes) -> Iterator[Answer]:
         start += _ANSWER.size
         message = section[start : start + size]
         start += size
-        yield Answer(message.decode() if is_text else message, epoch, None if sequence == NOTHING else sequence)
+        yield Answer(message.decode() if is_text else message, epoch, None if sequence == _BETWEEN else sequence)
