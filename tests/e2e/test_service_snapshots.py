@@ -70,10 +70,9 @@ async def test_tokens_of_elsewhere_are_refused(replica, stream, monkeypatch):
     first = replica()
     token = await saved_stream(first, stream)
     monkeypatch.setenv("MIMI_RESUME_SECRET", "another secret of some length")
-    for word, other in (("signature", replica()), ("signature", replica("--model", "default"))):
-        async with stream(other, f"resume_token={token}") as client:
-            assert await client.closing() == (1008, "resume_refused")
-        assert word in client.texts[-1]["found"]
+    async with stream(replica(), f"resume_token={token}") as client:
+        assert await client.closing() == (1008, "resume_refused")
+    assert "signature" in client.texts[-1]["found"]
     monkeypatch.setenv("MIMI_RESUME_SECRET", SECRET)
     async with stream(replica("--model", "default"), f"resume_token={token}") as client:
         assert await client.closing() == (1008, "resume_refused")
