@@ -66,7 +66,7 @@ async def test_a_drained_stream_goes_on_in_another_process(replica, resuming, ti
     assert (await client.until(connection, "error"))["code"] == "draining"
     await connection.wait_closed()
     assert connection.close_code == 1012
-    assert first.process.wait(timeout=10) == 0
+    assert first.process.wait(timeout=60) == 0
     assert len(snapshots(tmp_path)) == 1
     second = replica()
     await client.finish(second)
@@ -205,7 +205,7 @@ async def test_many_streams_drain_and_go_on(replica, resuming, tiny_model, speec
         await client.until(connection, "error")
         await connection.wait_closed()
         assert connection.close_reason == "draining"
-    assert first.process.wait(timeout=10) == 0
+    assert first.process.wait(timeout=60) == 0
     second = replica()
     await asyncio.gather(*(client.finish(second) for client in clients))
     for index, client in enumerate(clients):
