@@ -168,7 +168,7 @@ async def test_without_grace_time_nothing_is_promised(start_service, stream):
 
 
 async def test_silence_parks_a_stream_too(start_service, resuming, tiny_model, speech):
-    service = start_service("--idle-timeout-ms", "300")
+    service = start_service("--idle-timeout-ms", "2000")
     client = resuming(f"levels={LEVELS}", speech.tobytes())
     connection = await client.open(service)
     await client.send(connection, 5000)
