@@ -1,7 +1,7 @@
 """Codes as JSON, read and written in pieces.
 
-Python's JSON parser keeps the interpreter to itself until it is done. A long document is therefore taken apart first, so that no
-single step is longer than a few milliseconds and other threads, such as a service's event loop, get their turn in between.
+Python's JSON parser keeps the interpreter to itself until it is done. A long document is therefore taken apart first, so that
+no step is longer than a few milliseconds and other threads, such as a service's event loop, get their turn in between.
 """
 
 from __future__ import annotations
