@@ -59,6 +59,7 @@ def _load(service: Service) -> dict[str, Any]:
         "streams": service.registry.count("stream"),
         "conversions": service.registry.count("conversion"),
         "refused": service.registry.refused,
+        "spooled_bytes": service.spool_budget.held_bytes,
         "waiting_frames": service.executor.waiting_frames,
         **asdict(service.executor.stats),
     }

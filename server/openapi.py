@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from server.media import AUDIO_IN_MEDIA, AUDIO_OUT_MEDIA, CODES_MEDIA, RAW_MEDIA
+from server.media import AUDIO_IN_MEDIA, CODES_MEDIA, RAW_MEDIA, SOUND_MEDIA
 from server.status_map import STATUS_MAP
 from server.wire_settings import CHANNELS_MAX, FORMATS, SAMPLE_RATE_RANGE_HZ
 
@@ -71,4 +71,4 @@ DECODE: dict[str, Any] = {
     "parameters": [_LEVELS, _NUMERICS],
     "requestBody": {"required": True, "content": _content(tuple(CODES_MEDIA))},
 }
-DECODE_RESPONSES = _responses(AUDIO_OUT_MEDIA[:1], _REFUSALS)
+DECODE_RESPONSES = _responses(tuple(SOUND_MEDIA), _REFUSALS)

@@ -13,6 +13,7 @@ from codec_core.errors import CodecError, InternalError
 from server.codec_executor import CodecExecutor
 from server.session_registry import SessionRegistry
 from server.settings import Settings
+from server.spool import SpoolBudget
 from server.wire_settings import Offer
 
 SELF_TEST_SEED = 24_000
@@ -31,6 +32,7 @@ class Service:
     registry: SessionRegistry
     executor: CodecExecutor
     offer: Offer
+    spool_budget: SpoolBudget
     self_test: str = "not run"
     """``passed`` once the model has shown that it works on this machine, else why it has not."""
 
@@ -60,6 +62,7 @@ def build_service(settings: Settings, model: CodecModel) -> Service:
             sample_rate_hz=info.sample_rate_hz,
             numerics=info.numerics,
         ),
+        spool_budget=SpoolBudget(settings.max_spool_bytes, settings.retry_after_ms),
     )
 
 

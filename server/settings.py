@@ -45,7 +45,9 @@ class Settings(BaseSettings):
     drain_timeout_ms: int = Field(5_000, ge=0, description="Time that streams have to end when the service is stopped.")
 
     max_body_bytes: int = Field(64 << 20, ge=1024, description="Most bytes in one REST body.")
-    max_clip_ms: int = Field(3_600_000, ge=80, description="Longest audio of one REST conversion.")
+    spool_memory_bytes: int = Field(1 << 20, ge=0, description="Bytes of one REST body or answer kept in memory, not on disk.")
+    max_spool_bytes: int = Field(1 << 30, ge=1024, description="Most bytes of all REST bodies and answers at the same time.")
+    max_clip_ms: int = Field(3_600_000, ge=80, le=86_400_000, description="Longest audio of one REST conversion.")
     body_timeout_ms: int = Field(60_000, ge=1, description="Time for a REST body to arrive.")
 
     log_level: Literal["critical", "error", "warning", "info", "debug"] = Field("info", description="Least level logged.")

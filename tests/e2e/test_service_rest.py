@@ -184,7 +184,7 @@ REFUSALS = [
     ("/v1/decode", b"\x93NUMPY", {"content-type": "application/x-npy"}, 422, "codes_file"),
     ("/v1/decode", b"MIMI\xff\xff\xff\xff", {"content-type": "application/x-mimi"}, 422, "codes_file"),
     ("/v1/decode", bytes(8), {"content-type": "application/x-safetensors"}, 422, "codes_file"),
-    ("/v1/decode", b"", {**OCTETS, "accept": "audio/flac"}, 406, "not_acceptable"),
+    ("/v1/decode", b"", {**OCTETS, "accept": "audio/mpeg"}, 406, "not_acceptable"),
     ("/v1/nothing", b"", {}, 404, "not_found"),
     ("/healthz", b"", {}, 405, "method"),
     ("/v1/encode", b"", {**OCTETS, "origin": "http://evil.example"}, 403, "forbidden_origin"),
@@ -244,11 +244,9 @@ async def test_caps_on_bodies_clips_and_conversions(start_service):
 
         stalled = asyncio.create_task(http.post("/v1/encode", content=stalls(), headers=OCTETS))
         await asyncio.sleep(0.2)
-        busy = await http.post("/v1/encode", content=bytes(100), headers=OCTETS)
-        await refusal(busy, 503, "capacity")
-        assert busy.headers["retry-after"] == "2"
-        await refusal(await stalled, 408, "body_timeout")
+        # What is not there yet takes no place.
         assert (await http.post("/v1/encode", content=bytes(100), headers=OCTETS)).status_code == 200
+        await refusal(await stalled, 408, "body_timeout")
 
 
 async def load_when(http, condition) -> dict:
