@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request, Response
-from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 from codec_core import CodecModel
 from codec_core.errors import CodecError
-from server import health_endpoint, page_endpoint, rest_endpoint, stream_endpoint
-from server.api_keys import ApiKeyMiddleware, ApiKeys
+from server import health_endpoint, page_endpoint, rest_endpoint, stream_endpoint, token_endpoint
+from server.access import Access, AccessMiddleware
+from server.api_keys import read_keys
+from server.cors import allow_origins
 from server.errors import MethodError, NotFoundError
+from server.refusal import refusal
 from server.service import ClientGoneError, build_service, run_self_test, version
 from server.settings import Settings
-from server.status_map import answer_for, as_codec_error, error_fields
+from server.shared_secret import SharedSecret
+from server.status_map import as_codec_error
 from server.wire_settings import quoted
 
 DESCRIPTION = """
@@ -40,8 +42,13 @@ def create_app(settings: Settings, model: CodecModel) -> FastAPI:
 
     Start-up runs the self-test, whose outcome ``/readyz`` reports; shutdown waits for the frames in the engine. Draining
     streams beforehand is the caller's: see :class:`server.process.DrainingServer`.
+
+    Raises:
+        SettingError: the file of keys or the secret is not fit for use.
+
     """
     service = build_service(settings, model)
+    access = Access(read_keys(settings), SharedSecret(settings.secret))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -53,12 +60,11 @@ def create_app(settings: Settings, model: CodecModel) -> FastAPI:
     # /docs is page_endpoint's: the one that comes with FastAPI loads its scripts from elsewhere.
     app = FastAPI(title="Mimi", version=version(), description=DESCRIPTION, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
-    if settings.api_key_list:
-        app.add_middleware(ApiKeyMiddleware, keys=ApiKeys(settings.api_key_list))
+    app.state.access = access
+    app.add_middleware(AccessMiddleware, access=access)
     # Added last it is outermost: a browser asks for its leave without a key, and may read the refusal of one.
-    if settings.origin_allow_list:
-        app.add_middleware(CORSMiddleware, allow_origins=settings.origin_allow_list, allow_methods=["*"], allow_headers=["*"])
-    for endpoint in (stream_endpoint, rest_endpoint, health_endpoint, page_endpoint):
+    allow_origins(app, settings)
+    for endpoint in (stream_endpoint, rest_endpoint, token_endpoint, health_endpoint, page_endpoint):
         app.include_router(endpoint.router)
     app.add_exception_handler(CodecError, _refuse)
     app.add_exception_handler(HTTPException, _refuse_path)
@@ -69,11 +75,7 @@ def create_app(settings: Settings, model: CodecModel) -> FastAPI:
 
 
 async def _refuse(_: Request, cause: Exception) -> JSONResponse:
-    error = as_codec_error(cause)
-    fields = error_fields(error)
-    retry_after_ms = fields.get("retry_after_ms")
-    headers = {"retry-after": str(math.ceil(retry_after_ms / 1000))} if isinstance(retry_after_ms, int) else None
-    return JSONResponse({"error": fields}, answer_for(error).http_status, headers)
+    return refusal(as_codec_error(cause))
 
 
 async def _refuse_path(request: Request, cause: Exception) -> JSONResponse:
@@ -84,7 +86,7 @@ async def _refuse_path(request: Request, cause: Exception) -> JSONResponse:
         error: CodecError = MethodError("method", found=request.method, expected=allowed)
     else:
         error = NotFoundError("path", found=quoted(request.url.path), expected="one of those that /docs lists")
-    return JSONResponse({"error": error_fields(error)}, answer_for(error).http_status, headers)
+    return refusal(error, headers)
 
 
 async def _nobody_there(_: Request, __: Exception) -> Response:

@@ -20,6 +20,7 @@ from codec_core.errors import CodecError, SettingError
 from server.app import create_app
 from server.process import bind, serve, url_of
 from server.settings import ENVIRONMENT_PREFIX, Settings
+from server.tls import tls_context
 
 
 def option_name(field: str) -> str:
@@ -34,16 +35,22 @@ def run(**given: Any) -> None:
     """
     try:
         settings = read_settings(given)
+        tls = tls_context(settings)
         listener = bind(settings)
     except SettingError as error:
         print_error(error)
         raise typer.Exit(2) from error
     try:
         model = CodecModel.open(settings.model, settings.numerics, settings.threads)
+        app = create_app(settings, model)
+    except SettingError as error:
+        print_error(error)
+        raise typer.Exit(2) from error
     except CodecError as error:
         print_error(error)
         raise typer.Exit(1) from error
-    serve(create_app(settings, model), settings, listener, lambda: _announce(model, url_of(listener)))
+    url = url_of(listener, "http" if tls is None else "https")
+    serve(app, settings, listener, lambda: _announce(model, url), tls)
 
 
 def read_settings(given: dict[str, Any]) -> Settings:

@@ -7,6 +7,8 @@
         ├── CapacityError          capacity           every place of this kind is taken
         ├── DrainingError          draining           the service is going down and takes nothing new
         ├── UnauthorizedError      unauthorized       no key, or an unknown one, where one is asked for
+        ├── TokenExpiredError      token_expired      a token that was good until a while ago
+        ├── TokenScopeError        token_scope        a token for another part of the service
         ├── ForbiddenOriginError   forbidden_origin   a browser page of another origin
         ├── ProtocolError          protocol           a message that is malformed, unknown or illegal now
         ├── WrongKindError         wrong_kind         text where binary is due, or the other way round
@@ -69,6 +71,18 @@ class UnauthorizedError(ServiceError):
     """No key, or an unknown one, where one is asked for."""
 
     code = "unauthorized"
+
+
+class TokenExpiredError(ServiceError):
+    """A token that was good until a while ago."""
+
+    code = "token_expired"
+
+
+class TokenScopeError(ServiceError):
+    """A token for another part of the service."""
+
+    code = "token_scope"
 
 
 class ForbiddenOriginError(ServiceError):

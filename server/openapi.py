@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from server.access_token import SCOPES
 from server.media import AUDIO_IN_MEDIA, CODES_MEDIA, RAW_MEDIA, SOUND_MEDIA
 from server.status_map import STATUS_MAP
 from server.wire_settings import CHANNELS_MAX, FORMATS, SAMPLE_RATE_RANGE_HZ
@@ -50,6 +51,13 @@ _LEVELS = _parameter(
 _NUMERICS = _parameter("numerics", "Refuse unless the model runs under these numerics.", {"type": "string"})
 _REFUSALS = (400, 401, 403, 406, 408, 413, 415, 422, 503)
 
+TOKEN: dict[str, Any] = {
+    "parameters": [
+        _parameter("scope", f"What it shall be good for, of {', '.join(SCOPES)}; comma-separated.", {"type": "string"}),
+        _parameter("lifetime_ms", "How long; absent, as long as the service allows.", {"type": "integer", "minimum": 1000}),
+    ]
+}
+TOKEN_RESPONSES: dict[int | str, dict[str, Any]] = {}
 ENCODE: dict[str, Any] = {
     "parameters": [
         _LEVELS,

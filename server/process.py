@@ -9,6 +9,7 @@ import errno
 import ipaddress
 import signal
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
@@ -79,7 +80,7 @@ def bind(settings: Settings) -> socket.socket:
         family, kind, protocol, _, address = found[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if not (settings.api_key_list or settings.allow_remote or ipaddress.ip_address(address[0]).is_loopback):
+        if not (settings.asks_for_key or settings.allow_remote or ipaddress.ip_address(address[0]).is_loopback):
             listener.close()
             expected = "a loopback address, or keys in MIMI_API_KEYS; --allow-remote listens without"
             raise SettingError("host", found=settings.host, expected=expected)
@@ -92,10 +93,10 @@ def bind(settings: Settings) -> socket.socket:
     return listener
 
 
-def url_of(listener: socket.socket) -> str:
+def url_of(listener: socket.socket, scheme: str = "http") -> str:
     """Name the address to open in a browser."""
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if listener.family == socket.AF_INET6 else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if listener.family == socket.AF_INET6 else f"{scheme}://{host}:{port}"
 
 
 def _log_config(level: str) -> dict[str, Any]:
@@ -105,8 +106,14 @@ def _log_config(level: str) -> dict[str, Any]:
     return config
 
 
-def serve(app: FastAPI, settings: Settings, listener: socket.socket, on_start: Callable[[], None]) -> None:
-    """Serve until a signal ends it.
+def serve(
+    app: FastAPI,
+    settings: Settings,
+    listener: socket.socket,
+    on_start: Callable[[], None],
+    tls: ssl.SSLContext | None = None,
+) -> None:
+    """Serve until a signal ends it, over TLS where there is a context for it.
 
     Compression is off: codes and PCM do not compress, and its memory would outweigh a session's.
     """
@@ -124,5 +131,6 @@ def serve(app: FastAPI, settings: Settings, listener: socket.socket, on_start: C
         server_header=False,
         backlog=BACKLOG,
         timeout_graceful_shutdown=GRACE_S,
+        ssl_context_factory=None if tls is None else lambda _config, _default: tls,
     )
     DrainingServer(config, app.state.service, on_start).run(sockets=[listener])

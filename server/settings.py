@@ -18,8 +18,14 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address to listen on; beyond loopback only with --api-keys or --allow-remote.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     api_keys: str = Field("", repr=False, description="Keys of which clients must send one, comma-separated; none if empty.")
+    api_keys_file: str = Field("", description="File of more such keys, one a line, plain or as sha256:HEX.")
+    secret: str = Field("", repr=False, description="Secret that replicas share and sign with; empty: made at each start.")
+    token_lifetime_ms: int = Field(300_000, ge=1000, le=86_400_000, description="Longest time that a browser's token is good.")
     allow_remote: bool = Field(False, description="Listen beyond loopback although the service asks for no key.")
     allowed_origins: str = Field("", description="Origins of browser pages that may connect, comma-separated; * for all.")
+    cors_max_age_ms: int = Field(600_000, ge=0, description="Time that browsers may remember which pages are allowed.")
+    tls_cert: str = Field("", description="Certificate chain, a PEM file; with --tls-key the service speaks HTTPS and WSS.")
+    tls_key: str = Field("", description="Private key of the certificate, a PEM file without password.")
 
     model: str = Field("default", description="Model file, or the name of an installed model.")
     numerics: str | None = Field(None, description="Numerics to run under; absent, those of the model file.")
@@ -56,6 +62,11 @@ class Settings(BaseSettings):
     def origin_allow_list(self) -> tuple[str, ...]:
         """The allowed origins, one by one."""
         return _split(self.allowed_origins)
+
+    @property
+    def asks_for_key(self) -> bool:
+        """Whether clients must send a key."""
+        return bool(self.api_key_list or self.api_keys_file)
 
     @property
     def api_key_list(self) -> tuple[str, ...]:

@@ -52,6 +52,8 @@ STATUS_MAP: dict[str, Answer] = {
     "capacity": Answer(503, 1013, "Every place is taken; try again later."),
     "draining": Answer(503, 1012, "The service is restarting; try again."),
     "unauthorized": Answer(401, 1008, "The service asks for a key."),
+    "token_expired": Answer(401, 1008, "The token has expired; get a new one."),
+    "token_scope": Answer(403, 1008, "The token is not good for this path."),
     "forbidden_origin": Answer(403, 1008, "Pages of this origin may not use the service."),
     "protocol": Answer(400, 1008, "The message is malformed, unknown, or not legal now."),
     "wrong_kind": Answer(400, 1003, "The message is of the wrong kind, text or binary."),
