@@ -13,7 +13,15 @@ from starlette.responses import JSONResponse
 
 from codec_core import CodecModel
 from codec_core.errors import CodecError
-from server import health_endpoint, page_endpoint, rest_endpoint, stream_endpoint, token_endpoint
+from server import (
+    description_endpoint,
+    health_endpoint,
+    openapi,
+    page_endpoint,
+    rest_endpoint,
+    stream_endpoint,
+    token_endpoint,
+)
 from server.access import Access, AccessMiddleware
 from server.api_keys import read_keys
 from server.cors import allow_origins
@@ -26,8 +34,8 @@ from server.status_map import as_codec_error
 from server.wire_settings import quoted
 
 DESCRIPTION = """
-Live neural audio codes. `WebSocket /v1/stream` carries live streams (not shown here: OpenAPI has no words for it; see
-`docs/protocol.md`); the calls below convert whole clips.
+Live neural audio codes. `WebSocket /v1/stream` carries live streams (not shown here, OpenAPI has no words for it:
+`/asyncapi.json` describes it); the calls below convert whole clips.
 
 Every refusal has the body `{"error": {code, reason, message, subject, found, expected[, retry_after_ms]}}`.
 """
@@ -64,8 +72,9 @@ def create_app(settings: Settings, model: CodecModel) -> FastAPI:
     app.add_middleware(AccessMiddleware, access=access)
     # Added last it is outermost: a browser asks for its leave without a key, and may read the refusal of one.
     allow_origins(app, settings)
-    for endpoint in (stream_endpoint, rest_endpoint, token_endpoint, health_endpoint, page_endpoint):
+    for endpoint in (stream_endpoint, rest_endpoint, token_endpoint, health_endpoint, description_endpoint, page_endpoint):
         app.include_router(endpoint.router)
+    openapi.describe(app)
     app.add_exception_handler(CodecError, _refuse)
     app.add_exception_handler(HTTPException, _refuse_path)
     app.add_exception_handler(Exception, _refuse)

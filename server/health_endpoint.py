@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse
 
+from server import openapi
 from server.service import Service, service_of, version
 from server.wire_messages import PROTOCOL_VERSION, SUBPROTOCOL
 from server.wire_settings import CODES_FORMS, FORMATS, MODES, SAMPLE_RATE_RANGE_HZ
@@ -29,7 +30,7 @@ async def readyz(request: Request) -> JSONResponse:
     return JSONResponse(body, 200 if service.ready else 503)
 
 
-@router.get("/v1/info")
+@router.get("/v1/info", openapi_extra=openapi.INFO, responses=openapi.INFO_RESPONSES)
 async def info(request: Request) -> dict[str, Any]:
     """Tell what runs here: model, protocol, limits and load."""
     service = service_of(request)

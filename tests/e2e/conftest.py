@@ -95,7 +95,7 @@ async def open_stream(service: RunningService, query: str = "", **options: Any) 
 
 
 @contextlib.contextmanager
-def run_service(folder: Path, model_path: Path, *options: str) -> Iterator[RunningService]:
+def running_service(folder: Path, model_path: Path | str, *options: str) -> Iterator[RunningService]:
     log_path = folder / f"service-{time.monotonic_ns()}.log"
     command = [sys.executable, "-P", "-m", "server", "--port", "0", "--model", str(model_path), *options]
     with log_path.open("wb") as log:
@@ -120,17 +120,23 @@ def _url(process: subprocess.Popen[bytes], log_path: Path) -> str:
 @pytest.fixture(scope="session")
 def service(tiny_model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """One service for all tests that leave it as it was."""
-    with run_service(tmp_path_factory.mktemp("service"), tiny_model_path) as running:
+    with running_service(tmp_path_factory.mktemp("service"), tiny_model_path) as running:
         yield running
         assert running.stop() == 0
         assert "Traceback" not in running.log
+
+
+@pytest.fixture(scope="session")
+def run_service() -> Callable[..., contextlib.AbstractContextManager[RunningService]]:
+    """``with run_service(folder, model, *options) as service``, for fixtures of a module."""
+    return running_service
 
 
 @pytest.fixture
 def start_service(tiny_model_path: Path, tmp_path: Path) -> Iterator[Callable[..., RunningService]]:
     """Start services with options of their own; they end with the test."""
     with contextlib.ExitStack() as stack:
-        yield lambda *options: stack.enter_context(run_service(tmp_path, tiny_model_path, *options))
+        yield lambda *options: stack.enter_context(running_service(tmp_path, tiny_model_path, *options))
 
 
 @pytest.fixture
