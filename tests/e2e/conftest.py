@@ -111,7 +111,7 @@ def running_service(folder: Path, model_path: Path | str, *options: str) -> Iter
 def _url(process: subprocess.Popen[bytes], log_path: Path) -> str:
     deadline_s = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline_s and process.poll() is None:
-        if found := re.search(r"serves on (http://\S+)", log_path.read_text()):
+        if found := re.search(r"serves on (https?://\S+)", log_path.read_text()):
             return found[1]
         time.sleep(0.02)
     raise AssertionError(f"the service did not start:\n{log_path.read_text()}")

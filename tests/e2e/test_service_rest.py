@@ -283,4 +283,4 @@ async def test_probes_and_facts(http, tiny_model):
     assert facts["model"]["sha256"] == tiny_model.info.sha256
     assert "path" not in facts["model"]
     paths = (await http.get("/openapi.json")).json()["paths"]
-    assert set(paths) == {"/v1/encode", "/v1/decode", "/healthz", "/readyz", "/v1/info"}
+    assert set(paths) == {"/v1/encode", "/v1/decode", "/v1/token", "/healthz", "/readyz", "/v1/info"}
