@@ -262,7 +262,7 @@ def test_any_order_of_messages_is_answered_as_the_model_says(service, tiny_model
     run_state_machine_as_test(
         seed(chosen)(StreamMachine),
         settings=settings(
-            max_examples=60, stateful_step_count=20, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck)
+            max_examples=40, stateful_step_count=20, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck)
         ),
     )
     deadline_s = time.monotonic() + 10
