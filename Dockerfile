@@ -37,5 +37,5 @@ USER 10001:10001
 EXPOSE 8000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
-    CMD ["python3", "-c", "import http.client, os, sys; probe = http.client.HTTPConnection('127.0.0.1', int(os.environ['MIMI_PORT']), timeout=4); probe.request('GET', '/readyz'); sys.exit(probe.getresponse().status != 200)"]
+    CMD ["python3", "-c", "import http.client, os, ssl, sys; where = {'host': '127.0.0.1', 'port': int(os.environ['MIMI_PORT']), 'timeout': 4}; probe = http.client.HTTPSConnection(**where, context=ssl._create_unverified_context()) if os.environ.get('MIMI_TLS_CERT') else http.client.HTTPConnection(**where); probe.request('GET', '/readyz'); sys.exit(probe.getresponse().status != 200)"]
 ENTRYPOINT ["mimi", "serve"]
