@@ -21,7 +21,15 @@ from server.sample_format import mulaw_encode
 LEVELS = 4
 OCTETS = {"content-type": "application/octet-stream"}
 JSON = {"content-type": "application/json"}
-AUDIO_FORMS = {"WAV": "audio/wav", "FLAC": "audio/flac", "OGG": "audio/ogg", "MP3": "audio/mpeg"}
+AUDIO_FORMS = {
+    "WAV": "audio/wav",
+    "FLAC": "audio/flac",
+    "OGG": "audio/ogg",
+    "OPUS": "audio/opus",
+    "MP3": "audio/mpeg",
+    "AIFF": "audio/aiff",
+    "AU": "audio/basic",
+}
 CODES_FORMS = {
     "json": "application/json",
     "npy": "application/x-npy",
@@ -38,7 +46,8 @@ async def http(service):
 
 def audio_file(samples, rate: int, form: str) -> bytes:
     stream = io.BytesIO()
-    soundfile.write(stream, samples, rate, format=form)
+    container, subtype = ("OGG", "OPUS") if form == "OPUS" else (form, None)
+    soundfile.write(stream, samples, rate, format=container, subtype=subtype)
     return stream.getvalue()
 
 
