@@ -78,14 +78,18 @@ class Admission:
         self._frames: deque[tuple[float, bool]] = deque()
         self._late = 0
 
-    def admit(self, demand: Demand) -> None:
+    def admit(self, demand: Demand, *, unasked: bool = False) -> None:
         """Let a stream in; give its demand back with :meth:`release`.
+
+        Args:
+            demand: its steps.
+            unasked: count it without asking whether there is room.
 
         Raises:
             OverloadedError: it would make frames late. The first one is always let in, however slow the machine.
 
         """
-        if self._policy == "measured" and self._streams.total():
+        if self._policy == "measured" and self._streams.total() and not unasked:
             self._check(demand)
         self._streams.update(demand)
 

@@ -11,13 +11,11 @@ import hmac
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from codec_core.errors import CodecError
 from server.errors import UnauthorizedError
-from server.status_map import answer_for, error_fields
+from server.refusal import refusal_response
 
 OPEN_PATHS: Final = ("/healthz", "/readyz", "/", "/docs", "/openapi.json")
 """Probes, which have no key, and the pages for a person, which are the same in every installation."""
@@ -62,7 +60,7 @@ class ApiKeyMiddleware:
             try:
                 self._keys.check(scope["headers"])
             except UnauthorizedError as error:
-                answer = _refusal(error)
+                answer = refusal_response(error, {"www-authenticate": "Bearer"})
                 if scope["type"] == "websocket":
                     await WebSocket(scope, receive, send).send_denial_response(answer)
                 else:
@@ -87,7 +85,3 @@ def _digest(key: bytes) -> bytes:
 
 def _is_open(path: str) -> bool:
     return path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
-
-
-def _refusal(error: CodecError) -> JSONResponse:
-    return JSONResponse({"error": error_fields(error)}, answer_for(error).http_status, {"www-authenticate": "Bearer"})

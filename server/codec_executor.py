@@ -1,8 +1,8 @@
 """Runs the engine off the event loop, many sessions in one pass.
 
 Whoever is ready when a worker becomes free, of the same direction and levels, goes in one batch, the earliest deadline first
-(:mod:`server.batch_schedule`). A frame waits only while every worker is busy, or for the gather window where one is set. Nothing
-polls; with no frame due, nothing runs. Every exception reaches the waiter of the session that caused it, and nobody else.
+(:mod:`server.batch_schedule`). A frame waits only while every worker is busy, or for the gather window where one is set.
+Nothing polls; with no frame due, nothing runs. Every exception reaches the waiter of the session that caused it, no other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["FRAME_MS", "CodecExecutor", "Engine", "ExecutorStats", "Session", "S
 
 ENCODE, DECODE = "encode_batch", "decode_batch"
 SETTLING_TURNS = 4
-"""Turns of the loop after a batch, in which those it answered hand in the frames they already have: microseconds of waiting that
+"""Turns of the loop after a batch, in which those it answered hand in the frames they have: microseconds of waiting that
 keep a service at its limit from splitting into two halves, each of which pays for the weights."""
 
 
@@ -43,10 +43,10 @@ class StepObserver(Protocol):
     """Who is told of every step; called on the event loop, so it must be quick."""
 
     def step_done(self, step: str, sessions: int, busy_s: float) -> None:
-        """A batch has ended."""
+        """Take note of a batch that has ended."""
 
     def frame_done(self, step: str, latency_s: float, lateness_s: float, *, refused: bool) -> None:
-        """A frame has its answer, ``lateness_s`` after it was due (negative: before)."""
+        """Take note of a frame that has its answer, ``lateness_s`` after it was due (negative: before)."""
 
 
 class CodecExecutor:
@@ -54,6 +54,7 @@ class CodecExecutor:
 
     Args:
         engine: the model.
+        cost: what steps cost; kept true here, one line a direction.
         workers: batches that may run at the same time, 1 or more.
         max_batch: sessions in one batch, 1 or more.
         gather_ms: how long a frame may be held back for others to join it, while a worker is idle.
@@ -64,6 +65,7 @@ class CodecExecutor:
     def __init__(
         self,
         engine: Engine,
+        cost: StepCost | None = None,
         *,
         workers: int = 1,
         max_batch: int = 64,
@@ -73,7 +75,7 @@ class CodecExecutor:
         self._engine = engine
         self.workers = workers
         self.max_batch = max_batch
-        self.cost = StepCost()
+        self.cost = StepCost() if cost is None else cost
         self._observers = observers
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="codec")
         self._schedule = BatchSchedule(self.cost, max_batch=max_batch, gather_s=gather_ms / 1000)

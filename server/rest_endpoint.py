@@ -16,6 +16,8 @@ from starlette.responses import StreamingResponse
 from codec_core.codes_file import CodesDocument
 from codec_core.errors import SettingError
 from server import openapi
+from server.admission import demand_of
+from server.client_address import client_of
 from server.conversion import decode_clip, encode_clip, most_frames, parse_body, serialize_body
 from server.errors import BodyTimeoutError, BodyTooLargeError
 from server.media import AUDIO_IN_MEDIA, AUDIO_OUT_MEDIA, CODES_MEDIA, RAW_MEDIA, accepted_media, content_media
@@ -55,7 +57,11 @@ async def encode(request: Request) -> Response:
     if media != RAW_MEDIA:
         _refuse_raw_settings(request, media)
     answer_media = accepted_media(request.headers.get("accept"), tuple(CODES_MEDIA))
-    with service.registry.lease("conversion"), tempfile.TemporaryDirectory(prefix="mimi-") as folder:
+    with (
+        service.registry.lease("conversion", client=client_of(request)) as lease,
+        tempfile.TemporaryDirectory(prefix="mimi-") as folder,
+    ):
+        lease.load(demand_of("encode", settings.levels))
         path = Path(folder, "body")
         await _spool(request, path, service)
         document = await _while_connected(request, encode_clip(service, settings, path, raw=media == RAW_MEDIA))
@@ -76,7 +82,11 @@ async def decode(request: Request) -> Response:
     media = content_media(request.headers.get("content-type"), tuple(CODES_MEDIA))
     answer_media = accepted_media(request.headers.get("accept"), AUDIO_OUT_MEDIA)
     levels = settings.levels if "levels" in request.query_params else None
-    with service.registry.lease("conversion"), tempfile.TemporaryDirectory(prefix="mimi-") as folder:
+    with (
+        service.registry.lease("conversion", client=client_of(request)) as lease,
+        tempfile.TemporaryDirectory(prefix="mimi-") as folder,
+    ):
+        lease.load(demand_of("decode", settings.levels))
         data = await _codes_body(request, service)
         document = await asyncio.to_thread(parse_body, service, data, CODES_MEDIA[media], levels)
         path = Path(folder, "clip.wav")

@@ -17,6 +17,8 @@ from fastapi import WebSocket
 from starlette.types import Message
 
 from codec_core.errors import CodecError
+from server.admission import demand_of
+from server.client_address import client_of
 from server.control_allowance import ControlAllowance
 from server.errors import HelloTimeoutError, NotOfferedError, SessionTimeoutError
 from server.live_stream import LiveStream
@@ -24,6 +26,7 @@ from server.outbox import Outbox
 from server.pace_allowance import PaceAllowance
 from server.sample_format import audio_seconds
 from server.service import ClientGoneError, Service
+from server.session_registry import Lease
 from server.status_map import as_codec_error
 from server.stream_socket import StreamSocket
 from server.tasks import first_of
@@ -94,10 +97,10 @@ class StreamConnection:
         asked = self._wire.receive_query(self._websocket.query_params.multi_items())
         if isinstance(asked, Resume):
             await self._until_stopped(self._service.streams.give_up_carrier(asked))
-        with self._service.registry.lease("stream", self):
+        with self._service.registry.lease("stream", self, client=client_of(self._websocket)) as lease:
             end: BaseException | None = None
             try:
-                await self._until_stopped(self._open(asked))
+                await self._until_stopped(self._open(asked, lease))
                 await self._carry()
             except BaseException as error:
                 end = error
@@ -110,17 +113,20 @@ class StreamConnection:
     async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
         await first_of(asyncio.create_task(work), self._stopped)
 
-    async def _open(self, asked: Hello | Resume | None) -> None:
+    async def _open(self, asked: Hello | Resume | None, lease: Lease) -> None:
         """Agree what the connection is to carry, and attach it."""
         request = asked or await self._first_message()
         streams = self._service.streams
         if isinstance(request, Resume):
             stream = await streams.resume(request, self)
-            self._wire.go_on(stream.session.settings)
+            settings = stream.session.settings
+            self._wire.go_on(settings)
+            lease.load(demand_of(settings.mode, settings.levels), resumed=True)
             log.info("stream %s resumed", stream.lineage.stream_id)
         else:
-            stream = streams.open(request.settings, self)
             settings = request.settings
+            lease.load(demand_of(settings.mode, settings.levels))
+            stream = streams.open(settings, self)
             log.info("stream %s opened: %s, %d levels", stream.lineage.stream_id, settings.mode, settings.levels)
 
     async def _first_message(self) -> Hello | Resume:

@@ -10,7 +10,9 @@ the socket while the application has not taken what came (so TCP pushes back), a
 * after a refusal the rest of what the peer sends is read and dropped, since closing on unread bytes resets the connection and
   the peer would lose the refusal;
 * a handshake that is answered with an HTTP refusal counts as done, instead of as an error in the log that any page could fill;
-* any bytes prove a peer alive, since its pong may be queued behind its own audio.
+* any bytes prove a peer alive, since its pong may be queued behind its own audio; and while the service itself has stopped
+  reading it waits for no pong, so that no load of ours counts as a peer's death;
+* messages are handed over at a limited rate: who sends more of them, however small, waits.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from websockets.typing import LoggerLike
 
 from codec_core.errors import CodecError
 from server.errors import MessageFloodError, MessageTooBigError, PayloadError
+from server.rate_limit import RateLimit
 from server.status_map import answer_for
 from server.wire_messages import error_text
 
@@ -65,6 +68,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
     """One connection; see the module."""
 
     max_queued_messages: ClassVar[int]
+    max_messages_per_s: ClassVar[int]
 
     def __init__(
         self,
@@ -77,6 +81,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         self.naming = NamingProtocol(config.ws_max_size, self.logger)
         self.conn = self.naming
         self._unparsed = b""
+        self._rate = RateLimit(self.max_messages_per_s)
         # The slice may also end a frame that an earlier one began.
         self._slice_bytes = min(MOST_SLICE_BYTES, LEAST_FRAME_BYTES * (self.max_queued_messages - 1))
 
@@ -87,6 +92,10 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
     async def receive(self) -> Any:
         """Hand over the oldest message; when it was the last that waits, look for more in what was read already."""
+        # Before a message is taken, so that nothing is lost if the wait is cancelled.
+        if wait_s := self._rate.take():
+            await asyncio.sleep(wait_s)
+            self._rate.take()
         message = await super().receive()
         self._parse()
         return message
@@ -128,6 +137,9 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
     def keepalive_timeout(self) -> None:
         """Give up a peer that is not heard of; cut the connection where even that cannot be delivered."""
+        if self.read_paused and self.ping_timeout is not None and not self.close_sent:
+            self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
+            return
         super().keepalive_timeout()
         self.loop.call_later(CLOSE_GRACE_S, self._cut)
 
@@ -189,6 +201,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         return None
 
 
-def bounded_protocol(max_queued_messages: int) -> type[BoundedWebSocketProtocol]:
-    """Make the connection class for a server whose connections may have this many unread messages."""
-    return type("BoundedWebSocketProtocol", (BoundedWebSocketProtocol,), {"max_queued_messages": max_queued_messages})
+def bounded_protocol(max_queued_messages: int, max_messages_per_s: int) -> type[BoundedWebSocketProtocol]:
+    """Make the connection class for a server whose connections may have this many unread messages, read at this rate."""
+    limits = {"max_queued_messages": max_queued_messages, "max_messages_per_s": max_messages_per_s}
+    return type("BoundedWebSocketProtocol", (BoundedWebSocketProtocol,), limits)

@@ -1,0 +1,87 @@
+"""What is logged, and how: one line an event, as JSON for machines or plain for people, with the session it belongs to.
+
+Everything goes through the standard library's loggers, ours and uvicorn's alike, and is rendered here by structlog. Audio,
+codes and keys are never logged; of an address only the path is, since queries may carry a token.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import logging.config
+import re
+from collections.abc import Iterator
+from typing import Any, Final, Literal
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+LogFormat = Literal["console", "json"]
+
+_QUERY: Final = re.compile(r"\?[^\s\"']*")
+_FACTS: Final = "mimi_facts"
+
+
+def configure_logs(log_format: LogFormat, level: str) -> dict[str, Any]:
+    """Return the logging configuration, in the form that :func:`logging.config.dictConfig` and uvicorn take.
+
+    Args:
+        log_format: ``json``, an object a line; ``console``, for a terminal.
+        level: least level logged, as ``info``.
+
+    """
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        _add_facts,
+        _without_query,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+    ]
+    render: Processor = (
+        structlog.processors.JSONRenderer() if log_format == "json" else structlog.dev.ConsoleRenderer(colors=False)
+    )
+    formatter = {
+        "()": structlog.stdlib.ProcessorFormatter,
+        "foreign_pre_chain": shared,
+        "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, render],
+    }
+    logger = {"handlers": ["stderr"], "level": level.upper(), "propagate": False}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"mimi": formatter},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "mimi", "stream": "ext://sys.stderr"}},
+        "loggers": {"mimi": logger, "uvicorn": logger},
+        "root": {"handlers": ["stderr"], "level": "WARNING"},
+    }
+
+
+@contextlib.contextmanager
+def bound_to_log(**facts: str) -> Iterator[None]:
+    """Add facts to all that is logged in this context, tasks made in it included."""
+    tokens = structlog.contextvars.bind_contextvars(**facts)
+    try:
+        yield
+    finally:
+        # A generator that is closed late runs in another context, where there is nothing to take back.
+        with contextlib.suppress(ValueError):
+            structlog.contextvars.reset_contextvars(**tokens)
+
+
+def event(logger: logging.Logger, level: int, message: str, **facts: object) -> None:
+    """Log an event with facts of its own, each a field of the JSON object."""
+    logger.log(level, message, extra={_FACTS: facts})
+
+
+def _add_facts(_: WrappedLogger, __: str, fields: EventDict) -> EventDict:
+    record = fields.get("_record")
+    return {**fields, **getattr(record, _FACTS, {})}
+
+
+def _without_query(_: WrappedLogger, __: str, fields: EventDict) -> EventDict:
+    """Take queries out of what uvicorn logs."""
+    if str(fields.get("logger", "")).startswith("uvicorn"):
+        fields["event"] = _QUERY.sub("", str(fields["event"]))
+    return fields
