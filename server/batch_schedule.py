@@ -27,6 +27,8 @@ MOST_AHEAD_S = 2.0
 """How far a session's clock may run ahead of the time."""
 AHEAD_STEP_S = 0.02
 """Longest step made for sessions that are ahead, while others are in real time: a step cannot be interrupted."""
+DUE_WITHIN_S = FRAME_S * 1.01
+"""A frame that came just now is due within a frame's time, whatever the rounding; one that is due later is ahead."""
 PACED_RECENTLY_S = 1.0
 """A session that sent nothing for this long does not hold others back."""
 
@@ -69,7 +71,7 @@ class Job:
 
     def is_due(self, now_s: float) -> bool:
         """Whether it is due within a frame's time; otherwise its session is ahead."""
-        return self.deadline_s - now_s <= FRAME_S
+        return self.deadline_s - now_s <= DUE_WITHIN_S
 
 
 @dataclass
@@ -183,7 +185,7 @@ class BatchSchedule:
 
     def _somebody_is_paced(self, now_s: float) -> bool:
         return any(
-            clock.due_s - now_s <= FRAME_S and now_s - clock.heard_s <= PACED_RECENTLY_S for clock in self._clocks.values()
+            clock.due_s - now_s <= DUE_WITHIN_S and now_s - clock.heard_s <= PACED_RECENTLY_S for clock in self._clocks.values()
         )
 
 

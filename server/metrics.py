@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_1_0_0, generate_latest
 
 from server.codec_executor import DECODE, ENCODE
@@ -16,6 +16,9 @@ from server.metrics_table import METRICS
 
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_1_0_0
 STEP_NAMES: Final = {ENCODE: "encode", DECODE: "decode"}
+
+# Each counter would come with a second one, of when it was made.
+disable_created_metrics()
 
 _CLASSES: Final = {"counter": Counter, "gauge": Gauge, "histogram": Histogram}
 
