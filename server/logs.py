@@ -6,11 +6,9 @@ codes and keys are never logged; of an address only the path is, since queries m
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import logging.config
 import re
-from collections.abc import Iterator
 from typing import Any, Final, Literal
 
 import structlog
@@ -58,16 +56,9 @@ def configure_logs(log_format: LogFormat, level: str) -> dict[str, Any]:
     }
 
 
-@contextlib.contextmanager
-def bound_to_log(**facts: str) -> Iterator[None]:
-    """Add facts to all that is logged in this context, tasks made in it included."""
-    tokens = structlog.contextvars.bind_contextvars(**facts)
-    try:
-        yield
-    finally:
-        # A generator that is closed late runs in another context, where there is nothing to take back.
-        with contextlib.suppress(ValueError):
-            structlog.contextvars.reset_contextvars(**tokens)
+def bind_to_log(**facts: str) -> None:
+    """Add facts to all that the present task logs from now on, and tasks that it makes. A connection or request is one task."""
+    structlog.contextvars.bind_contextvars(**facts)
 
 
 def event(logger: logging.Logger, level: int, message: str, **facts: object) -> None:

@@ -1,4 +1,4 @@
-"""The exporter of session spans. Needs the extra ``otel``: only :func:`server.tracing.start_tracing` imports it, if asked to."""
+"""The exporter of session spans. Needs the extra ``otel``: only :func:`server.tracing.start_tracing` imports it."""
 
 from __future__ import annotations
 

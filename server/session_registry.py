@@ -18,7 +18,7 @@ from codec_core.errors import CodecError
 from server import tracing
 from server.admission import Admission, Demand
 from server.errors import AddressCapacityError, CapacityError, DrainingError
-from server.logs import bound_to_log
+from server.logs import bind_to_log
 from server.metrics import Metrics
 
 LAST_WORDS_MS = 5_000
@@ -117,7 +117,7 @@ class SessionRegistry:
 
     @contextlib.contextmanager
     def lease(self, kind: Kind, holder: Drainable | None = None, *, client: str = "") -> Iterator[Lease]:
-        """Hold one place for as long as the context lasts; what is logged meanwhile carries its session id.
+        """Hold one place for as long as the context lasts; what this task logs from now on carries its session id.
 
         Args:
             kind: what for.
@@ -137,7 +137,8 @@ class SessionRegistry:
             self._metrics.refused(kind, error.code)
             raise
         lease = self._taken(kind, holder, client)
-        with bound_to_log(session=lease.session_id), tracing.session_span(kind, lease.session_id) as span:
+        bind_to_log(session=lease.session_id)
+        with tracing.session_span(kind, lease.session_id) as span:
             try:
                 yield lease
             finally:

@@ -13,7 +13,7 @@ from starlette.websockets import WebSocket
 from codec_core.errors import InternalError
 from server.client_address import client_of
 from server.errors import HandshakeRateError
-from server.logs import bound_to_log, event
+from server.logs import bind_to_log, event
 from server.metrics import Metrics
 from server.rate_limit import HandshakeGate
 from server.refusal import ERROR_HEADER, refusal_response
@@ -49,11 +49,11 @@ class TrafficMiddleware:
             return
         client = client_of(HTTPConnection(scope))
         meter = _Meter(self._metrics, scope, receive, send)
-        with bound_to_log(client=client):
-            if scope["type"] == "websocket":
-                await self._serve_websocket(scope, meter, client)
-            else:
-                await self._serve_http(scope, meter)
+        bind_to_log(client=client)
+        if scope["type"] == "websocket":
+            await self._serve_websocket(scope, meter, client)
+        else:
+            await self._serve_http(scope, meter)
 
     async def _serve_websocket(self, scope: Scope, meter: _Meter, client: str) -> None:
         try:

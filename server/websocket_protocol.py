@@ -18,6 +18,7 @@ the socket while the application has not taken what came (so TCP pushes back), a
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any, ClassVar
 
 from uvicorn.config import Config
@@ -41,6 +42,11 @@ MOST_SLICE_BYTES = 4_096
 """What is parsed without giving anyone else a turn."""
 CLOSE_GRACE_S = 5.0
 """Time for the peer to read what is left and to answer a close frame; after it the connection is cut."""
+
+
+frames_log = logging.getLogger("mimi.server.frames")
+# At level debug the sans-IO half writes down headers, keys among them, and the payload of every frame.
+frames_log.setLevel(logging.INFO)
 
 
 class NamingProtocol(ServerProtocol):
@@ -78,7 +84,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.naming = NamingProtocol(config.ws_max_size, self.logger)
+        self.naming = NamingProtocol(config.ws_max_size, frames_log)
         self.conn = self.naming
         self._unparsed = b""
         self._rate = RateLimit(self.max_messages_per_s)

@@ -32,7 +32,7 @@ class CountingEngine:
             raise NumericOverflowError(f"lane {int(np.argmax(rows[:, 0] < 0))}")
         return rows * 2
 
-    def decode_batch(self, sessions, rows):
+    def decode_batch(self, _sessions, rows):
         return rows[:-1]
 
 
@@ -70,7 +70,7 @@ def test_an_engine_that_loses_rows_is_found_out():
 
 def test_what_is_no_error_still_reaches_the_waiter():
     class Leaving(CountingEngine):
-        def encode_batch(self, sessions, rows):
+        def encode_batch(self, _sessions, _rows):
             raise SystemExit
 
     (result,) = run_batch(Leaving(), jobs(np.ones((1, 1)))).results

@@ -8,7 +8,7 @@ import logging.config
 
 import pytest
 
-from server.logs import bound_to_log, configure_logs, event
+from server.logs import bind_to_log, configure_logs, event
 
 
 @pytest.fixture
@@ -37,18 +37,18 @@ def test_each_line_is_an_object_with_its_facts(lines):
     assert found == expected
 
 
-async def test_the_session_is_named_in_tasks_too_and_no_longer_than_it_lasts(lines):
+async def test_the_session_is_named_in_tasks_too_and_nowhere_else(lines):
     log = logging.getLogger("mimi.server.stream")
 
     async def work(name: str) -> None:
-        with bound_to_log(session=name):
-            await asyncio.sleep(0)
-            await asyncio.create_task(say())
+        bind_to_log(session=name)
+        await asyncio.sleep(0)
+        await asyncio.create_task(say())
 
     async def say() -> None:
         log.info("opened: %s, %d levels", "encode", 8)
 
-    await asyncio.gather(work("a"), work("b"))
+    await asyncio.gather(asyncio.create_task(work("a")), asyncio.create_task(work("b")))
     log.info("nobody's")
     found = [json.loads(line) for line in lines()]
     assert [line.get("session") for line in found] == ["a", "b", None]
@@ -75,9 +75,9 @@ def test_an_exception_is_one_line(lines):
 
 
 @pytest.mark.parametrize("lines", ["console"], indirect=True)
-def test_plain_lines_for_people(lines):
-    with bound_to_log(session="abc"):
-        logging.getLogger("mimi.server").warning("late")
+async def test_plain_lines_for_people(lines):
+    bind_to_log(session="abc")
+    logging.getLogger("mimi.server").warning("late")
     (line,) = lines()
     assert "late" in line
     assert "session=abc" in line

@@ -18,7 +18,7 @@ from server.errors import TooSlowError
 class Collector(BaseHTTPRequestHandler):
     """Takes spans as OTLP over HTTP."""
 
-    def do_POST(self) -> None:  # noqa: N802 - the base class calls it so
+    def do_POST(self) -> None:
         self.server.bodies.append((self.path, self.rfile.read(int(self.headers["content-length"]))))
         self.send_response(200)
         self.end_headers()
