@@ -16,6 +16,8 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 LogFormat = Literal["console", "json"]
 
+FRAMES_LOGGER: Final = "mimi.server.frames"
+"""What the WebSocket layer logs to."""
 _QUERY: Final = re.compile(r"\?[^\s\"']*")
 _FACTS: Final = "mimi_facts"
 
@@ -51,7 +53,8 @@ def configure_logs(log_format: LogFormat, level: str) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {"mimi": formatter},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "mimi", "stream": "ext://sys.stderr"}},
-        "loggers": {"mimi": logger, "uvicorn": logger},
+        # At level debug the frames' logger would have headers, keys among them, and the payload of every frame.
+        "loggers": {"mimi": logger, "uvicorn": logger, FRAMES_LOGGER: {"level": _at_least_info(level)}},
         "root": {"handlers": ["stderr"], "level": "WARNING"},
     }
 
@@ -64,6 +67,10 @@ def bind_to_log(**facts: str) -> None:
 def event(logger: logging.Logger, level: int, message: str, **facts: object) -> None:
     """Log an event with facts of its own, each a field of the JSON object."""
     logger.log(level, message, extra={_FACTS: facts})
+
+
+def _at_least_info(level: str) -> int:
+    return max(logging.getLevelNamesMapping()[level.upper()], logging.INFO)
 
 
 def _add_facts(_: WrappedLogger, __: str, fields: EventDict) -> EventDict:

@@ -18,7 +18,7 @@ CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_1_0_0
 STEP_NAMES: Final = {ENCODE: "encode", DECODE: "decode"}
 
 # Each counter would come with a second one, of when it was made.
-disable_created_metrics()
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 _CLASSES: Final = {"counter": Counter, "gauge": Gauge, "histogram": Histogram}
 

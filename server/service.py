@@ -57,15 +57,8 @@ class Service:
 
 def build_service(settings: Settings, model: CodecModel) -> Service:
     """Put the parts together; nothing runs yet."""
-    metrics = Metrics()
-    cost = StepCost()
-    admission = Admission(
-        settings.admission,
-        cost,
-        workers=settings.workers,
-        most_latency_ms=settings.max_latency_ms,
-        retry_after_ms=settings.retry_after_ms,
-    )
+    metrics, cost, offer = Metrics(), StepCost(), _offer(settings, model)
+    admission = _admission(settings, cost)
     executor = CodecExecutor(
         model,
         cost,
@@ -74,15 +67,7 @@ def build_service(settings: Settings, model: CodecModel) -> Service:
         gather_ms=settings.gather_ms,
         observers=(metrics, admission),
     )
-    registry = SessionRegistry(
-        admission,
-        metrics,
-        max_sessions=settings.max_sessions,
-        max_address_sessions=settings.max_address_sessions,
-        max_conversions=settings.max_conversions,
-        retry_after_ms=settings.retry_after_ms,
-    )
-    offer = _offer(settings, model)
+    registry = _registry(settings, admission, metrics)
     service = Service(
         settings=settings,
         model=model,
@@ -99,6 +84,27 @@ def build_service(settings: Settings, model: CodecModel) -> Service:
     _register_checks(service)
     _describe(service)
     return service
+
+
+def _admission(settings: Settings, cost: StepCost) -> Admission:
+    return Admission(
+        settings.admission,
+        cost,
+        workers=settings.workers,
+        most_latency_ms=settings.max_latency_ms,
+        retry_after_ms=settings.retry_after_ms,
+    )
+
+
+def _registry(settings: Settings, admission: Admission, metrics: Metrics) -> SessionRegistry:
+    return SessionRegistry(
+        admission,
+        metrics,
+        max_sessions=settings.max_sessions,
+        max_address_sessions=settings.max_address_sessions,
+        max_conversions=settings.max_conversions,
+        retry_after_ms=settings.retry_after_ms,
+    )
 
 
 def _offer(settings: Settings, model: CodecModel) -> Offer:

@@ -22,6 +22,7 @@ from server.client_address import client_of
 from server.control_allowance import ControlAllowance
 from server.errors import HelloTimeoutError, NotOfferedError, SessionTimeoutError
 from server.live_stream import LiveStream
+from server.logs import bind_to_log
 from server.outbox import Outbox
 from server.pace_allowance import PaceAllowance
 from server.sample_format import audio_seconds
@@ -101,6 +102,7 @@ class StreamConnection:
             end: BaseException | None = None
             try:
                 await self._until_stopped(self._open(asked, lease))
+                self._name_in_log()
                 await self._carry()
             except BaseException as error:
                 end = error
@@ -118,7 +120,7 @@ class StreamConnection:
         request = asked or await self._first_message()
         streams = self._service.streams
         if isinstance(request, Resume):
-            stream = await streams.resume(request, self)
+            stream = await self._resumed(request)
             settings = stream.session.settings
             self._wire.go_on(settings)
             lease.load(demand_of(settings.mode, settings.levels), resumed=True)
@@ -128,6 +130,20 @@ class StreamConnection:
             lease.load(demand_of(settings.mode, settings.levels))
             stream = streams.open(settings, self)
             log.info("stream %s opened: %s, %d levels", stream.lineage.stream_id, settings.mode, settings.levels)
+
+    async def _resumed(self, request: Resume) -> LiveStream:
+        metrics = self._service.metrics
+        try:
+            stream = await self._service.streams.resume(request, self)
+        except CodecError as error:
+            metrics.resumed(error.code)
+            raise
+        metrics.resumed("ok")
+        return stream
+
+    def _name_in_log(self) -> None:
+        if self.stream is not None:
+            bind_to_log(session=self.stream.lineage.stream_id)
 
     async def _first_message(self) -> Hello | Resume:
         timeout_ms = self._settings.hello_timeout_ms

@@ -31,6 +31,7 @@ from websockets.typing import LoggerLike
 
 from codec_core.errors import CodecError
 from server.errors import MessageFloodError, MessageTooBigError, PayloadError
+from server.logs import FRAMES_LOGGER
 from server.rate_limit import RateLimit
 from server.status_map import answer_for
 from server.wire_messages import error_text
@@ -44,9 +45,7 @@ CLOSE_GRACE_S = 5.0
 """Time for the peer to read what is left and to answer a close frame; after it the connection is cut."""
 
 
-frames_log = logging.getLogger("mimi.server.frames")
-# At level debug the sans-IO half writes down headers, keys among them, and the payload of every frame.
-frames_log.setLevel(logging.INFO)
+frames_log = logging.getLogger(FRAMES_LOGGER)
 
 
 class NamingProtocol(ServerProtocol):

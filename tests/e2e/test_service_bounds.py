@@ -18,6 +18,10 @@ from codec_core.clip import encode_clip
 
 CROWD = 1_000
 FRAME = bytes(3840)
+HANDSHAKE = (
+    b"GET /v1/stream?levels=1 HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
 
 
 def raw_socket(service) -> socket.socket:
@@ -244,10 +248,8 @@ async def _refused_handshakes(service, count: int) -> int:
 
 
 def _refused(service) -> bool:
-    request = "GET /v1/stream?levels=1 HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    request += "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
     with raw_socket(service) as connection:
-        connection.sendall(request.encode())
+        connection.sendall(HANDSHAKE)
         answer = connection.recv(65_536)
         if answer.startswith(b"HTTP/1.1 101"):
             # Let in by the gate, and refused by name for want of a place.
@@ -256,29 +258,24 @@ def _refused(service) -> bool:
     return b"handshake_rate" in answer or b"capacity" in answer
 
 
+async def pour(client) -> None:
+    """Send without a pause, so that the service stops reading and the pongs lie behind the audio."""
+    while True:
+        await client.connection.send(FRAME * 4)
+
+
+async def drink(client) -> None:
+    while True:
+        await client.receive()
+
+
 async def test_under_full_load_the_dead_are_found_and_the_living_are_spared(start_service, stream):
     """ANCHORS G2, G3, G4: pings keep their meaning while the engine is busy without a pause."""
     service = start_service(
         "--model", "default", "--ping-interval-ms", "150", "--ping-timeout-ms", "400", "--admission", "count"
     )
-    ended = asyncio.Event()
-
-    async def pour(client) -> None:
-        """Send without a pause, so that the service stops reading and the pongs lie behind the audio."""
-        with contextlib.suppress(asyncio.CancelledError):
-            while not ended.is_set():
-                await client.connection.send(FRAME * 4)
-
-    async def drink(client) -> None:
-        while not ended.is_set():
-            await client.receive()
-
-    dead = raw_socket(service)
-    dead.sendall(
-        b"GET /v1/stream?levels=1 HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-    )
     async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(raw_socket(service)).sendall(HANDSHAKE)
         clients = [await stack.enter_async_context(stream(service, "levels=8")) for _ in range(8)]
         for client in clients:
             await client.until("ready")
@@ -291,9 +288,7 @@ async def test_under_full_load_the_dead_are_found_and_the_living_are_spared(star
         assert found['mimi_sessions{kind="stream"}'] == len(clients)
         assert not [task for task in work if task.done()]
         assert found["mimi_busy_seconds_total"] > 1
-        ended.set()
         for task in work:
             task.cancel()
         await asyncio.gather(*work, return_exceptions=True)
     assert all(len(client.frames) > 10 for client in clients)
-    dead.close()

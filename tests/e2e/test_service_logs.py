@@ -22,26 +22,34 @@ def events(service) -> list[dict]:
     return [json.loads(line) for line in service.log.splitlines() if line.startswith("{")]
 
 
-async def test_lines_name_their_session_and_hold_no_payload(used, stream):
-    codes = [17, 29, 23, 31]
-    async with stream(used, "mode=decode&levels=4&codes=json", additional_headers=HEADERS) as client:
+CODES = [17, 29, 23, 31]
+
+
+async def use(service, stream) -> str:
+    """Have a stream refused and a clip decoded, with the key in a wrong place too; return the stream's session."""
+    async with stream(service, "mode=decode&levels=4&codes=json", additional_headers=HEADERS) as client:
         session = (await client.until("ready"))["session"]
-        await client.send("codes", codes=codes)
+        await client.send("codes", codes=CODES)
         await client.receive()
         await client.connection.send('{"type": "a-word-of-the-client"}')
         await client.closing()
-    async with httpx.AsyncClient(base_url=used.url, headers=HEADERS) as http:
-        body = np.array(codes, "<u2").tobytes()
+    async with httpx.AsyncClient(base_url=service.url, headers=HEADERS) as http:
+        body = np.array(CODES, "<u2").tobytes()
         answer = await http.post("/v1/decode?levels=4", content=body, headers={"content-type": "application/octet-stream"})
         assert answer.status_code == 200
-        # Whoever mistakes the query for the place of a key must not find it in the log.
         assert (await http.get("/v1/nothing", params={"token": SECRET})).status_code == 404
         await http.get("/healthz")
-    assert used.stop() == 0
+    assert service.stop() == 0
+    return session
+
+
+async def test_lines_name_their_session(used, stream):
+    session = await use(used, stream)
     found = events(used)
+    # All but the two lines that announce the start.
+    assert len(used.log.splitlines()) - len(found) == 2
     mine = [line for line in found if line.get("session") == session]
-    assert len(mine) >= 2
-    assert any("protocol" in line["event"] for line in mine if line["logger"] == "mimi.server.stream")
+    assert any("refused: protocol" in line["event"] for line in mine)
     assert {line["client"] for line in mine} == {"127.0.0.1"}
     requests = {line["path"]: line for line in found if line["event"] == "request"}
     assert {path: (line["status"], line["level"]) for path, line in requests.items()} == {
@@ -52,11 +60,12 @@ async def test_lines_name_their_session_and_hold_no_payload(used, stream):
     assert requests["/v1/decode"]["received_bytes"] == 8
     assert requests["/v1/decode"]["sent_bytes"] == 44 + 2 * 1920
     assert len(requests["/v1/decode"]["session"]) == 16
-    assert SECRET not in used.log
-    assert str(codes)[1:-1] not in used.log
-    assert "levels=4" not in used.log
-    # All but the two lines that announce the start.
-    assert len(used.log.splitlines()) - len(found) == 2
+
+
+async def test_lines_hold_no_payload_no_key_and_no_query(used, stream):
+    await use(used, stream)
+    for secret in (SECRET, str(CODES)[1:-1], "levels=4", "token="):
+        assert secret not in used.log
 
 
 async def test_metrics_tell_what_happened(used, stream, tiny_model):
