@@ -13,7 +13,7 @@ from codec_core.errors import CodecError
 from server.access_token import TOKEN_FIELD, TokenClaims, check_scope, read_token, sign_token
 from server.api_keys import ApiKeys
 from server.errors import UnauthorizedError
-from server.refusal import refusal
+from server.refusal import refusal_response
 from server.shared_secret import SharedSecret
 
 OPEN_PATHS: Final = ("/healthz", "/readyz", "/", "/docs", "/openapi.json", "/asyncapi.json")
@@ -83,7 +83,7 @@ class AccessMiddleware:
             try:
                 self._access.check(scope, _take_tokens(scope))
             except CodecError as error:
-                answer = refusal(error)
+                answer = refusal_response(error)
                 if scope["type"] == "websocket":
                     await WebSocket(scope, receive, send).send_denial_response(answer)
                 else:

@@ -26,11 +26,12 @@ from server.access import Access, AccessMiddleware
 from server.api_keys import read_keys
 from server.cors import allow_origins
 from server.errors import MethodError, NotFoundError
-from server.refusal import refusal
-from server.service import ClientGoneError, build_service, run_self_test, version
+from server.refusal import refusal_response
+from server.service import ClientGoneError, build_service, start_service, stop_service, stream_capacity, version
 from server.settings import Settings
 from server.shared_secret import SharedSecret
 from server.status_map import as_codec_error
+from server.traffic import TrafficMiddleware
 from server.wire_settings import quoted
 
 DESCRIPTION = """
@@ -48,11 +49,12 @@ log = logging.getLogger("mimi.server")
 def create_app(settings: Settings, model: CodecModel) -> FastAPI:
     """Build the application around a loaded model.
 
-    Start-up runs the self-test, whose outcome ``/readyz`` reports; shutdown waits for the frames in the engine. Draining
-    streams beforehand is the caller's: see :class:`server.process.DrainingServer`.
+    Start-up runs the self-test, whose outcome ``/readyz`` reports, and measures the model; shutdown waits for the frames in the
+    engine. Draining streams beforehand is the caller's: see :class:`server.process.DrainingServer`.
 
     Raises:
-        SettingError: the file of keys or the secret is not fit for use.
+        SettingError: the file of keys, the secret or the store for snapshots is not fit for use.
+        UnavailableError: a package that the store needs is not installed.
 
     """
     service = build_service(settings, model)
@@ -60,18 +62,19 @@ def create_app(settings: Settings, model: CodecModel) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await run_self_test(service)
-        log.info("self-test: %s", service.self_test)
+        await start_service(service)
+        log.info("self-test: %s; streams that fit: %d", service.self_test, stream_capacity(service))
         yield
-        service.executor.close()
+        await stop_service(service)
 
     # /docs is page_endpoint's: the one that comes with FastAPI loads its scripts from elsewhere.
     app = FastAPI(title="Mimi", version=version(), description=DESCRIPTION, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
     app.state.access = access
     app.add_middleware(AccessMiddleware, access=access)
-    # Added last it is outermost: a browser asks for its leave without a key, and may read the refusal of one.
+    # Further out than the keys: a browser asks for its leave without a key, and may read the refusal of one.
     allow_origins(app, settings)
+    app.add_middleware(TrafficMiddleware, metrics=service.metrics, gate=service.gate)
     for endpoint in (stream_endpoint, rest_endpoint, token_endpoint, health_endpoint, description_endpoint, page_endpoint):
         app.include_router(endpoint.router)
     openapi.describe(app)
@@ -84,7 +87,7 @@ def create_app(settings: Settings, model: CodecModel) -> FastAPI:
 
 
 async def _refuse(_: Request, cause: Exception) -> JSONResponse:
-    return refusal(as_codec_error(cause))
+    return refusal_response(as_codec_error(cause))
 
 
 async def _refuse_path(request: Request, cause: Exception) -> JSONResponse:
@@ -95,7 +98,7 @@ async def _refuse_path(request: Request, cause: Exception) -> JSONResponse:
         error: CodecError = MethodError("method", found=request.method, expected=allowed)
     else:
         error = NotFoundError("path", found=quoted(request.url.path), expected="one of those that /docs lists")
-    return refusal(error, headers)
+    return refusal_response(error, headers)
 
 
 async def _nobody_there(_: Request, __: Exception) -> Response:

@@ -13,6 +13,7 @@ from server.asyncapi_schemas import FIELD_SCHEMAS, OPTIONAL_FIELDS, SETTING_SCHE
 from server.status_map import STATUS_MAP
 from server.wire import CLIENT_MESSAGES
 from server.wire_messages import PROTOCOL_VERSION, SERVER_MESSAGES, SUBPROTOCOL
+from server.wire_resume import RESUME_PARAMETERS
 from server.wire_settings import STREAM_SETTINGS
 
 Schema = dict[str, Any]
@@ -126,7 +127,8 @@ def _field_schema(side: str, kind: str, name: str) -> Schema:
 
 
 def _settings_schema() -> Schema:
-    return {"type": "object", "properties": {name: SETTING_SCHEMAS[name] for name in STREAM_SETTINGS}}
+    resume = {name: FIELD_SCHEMAS[name] for name in RESUME_PARAMETERS}
+    return {"type": "object", "properties": {**{name: SETTING_SCHEMAS[name] for name in STREAM_SETTINGS}, **resume}}
 
 
 def _schemas() -> dict[str, Schema]:

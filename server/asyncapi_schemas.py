@@ -6,7 +6,18 @@ from typing import Any, Final
 
 from server.wire import PING_ID_MAX_CHARS
 from server.wire_messages import PROTOCOL_VERSION
-from server.wire_settings import CHANNELS_MAX, CODES_FORMS, ECHO_CODES, FORMATS, MODES, SAMPLE_RATE_RANGE_HZ, STREAM_SETTINGS
+from server.wire_resume import TOKEN_MAX_CHARS
+from server.wire_settings import (
+    CHANNELS_MAX,
+    CODES_FORMS,
+    ECHO_CODES,
+    FORMATS,
+    MODES,
+    PACES,
+    SAMPLE_RATE_RANGE_HZ,
+    STATS,
+    STREAM_SETTINGS,
+)
 
 Schema = dict[str, Any]
 
@@ -36,6 +47,8 @@ SETTING_SCHEMAS: Final[dict[str, Schema]] = {
     "codes": _words(CODES_FORMS),
     "echo_codes": _words(ECHO_CODES),
     "numerics": TEXT,
+    "pace": _words(PACES),
+    "stats": _words(STATS),
 }
 """By the name of the setting."""
 
@@ -58,6 +71,18 @@ FIELD_SCHEMAS: Final[dict[str, Schema]] = {
     "padded_samples": COUNT,
     "received_samples": COUNT,
     "sent_samples": COUNT,
+    "flushes": COUNT,
+    "token": {"type": "string", "minLength": 1, "maxLength": TOKEN_MAX_CHARS},
+    "resume_token": {"type": "string", "minLength": 1, "maxLength": TOKEN_MAX_CHARS},
+    "last_sequence": {"type": "integer", "minimum": -1, "maximum": (1 << 32) - 1},
+    "resumed": {"type": "boolean"},
+    "next_sequence": COUNT,
+    "resampler": {"type": "string", "enum": ["continued", "reprimed"]},
+    "resume_grace_ms": COUNT,
+    "checkpoint_interval_ms": COUNT,
+    "lag_ms": COUNT,
+    "queued_frames": COUNT,
+    "real_time_factor": {"type": "number", "minimum": 0},
     "server.warning.code": TEXT,
     "server.goaway.code": TEXT,
     "server.error.code": {"$ref": "#/components/schemas/errorCode"},
@@ -71,5 +96,18 @@ FIELD_SCHEMAS: Final[dict[str, Schema]] = {
 }
 """By the name of the field, or by side, message and field where it means something of its own there."""
 
-OPTIONAL_FIELDS: Final[dict[str, tuple[str, ...]]] = {"error": ("retry_after_ms",)}
+OPTIONAL_FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "ready": (
+        "epoch",
+        "position",
+        "next_sequence",
+        "flushes",
+        "resampler",
+        "resume_token",
+        "resume_grace_ms",
+        "checkpoint_interval_ms",
+    ),
+    "goaway": ("resume_token",),
+    "error": ("retry_after_ms",),
+}
 """Fields of the service's messages that are not always there, by message."""

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
 import errno
 import ipaddress
+import resource
 import signal
 import socket
 import ssl
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 
 from codec_core.errors import SettingError
+from server.client_address import checked_proxies
+from server.http_protocol import bounded_http_protocol
+from server.logs import configure_logs
 from server.service import Service
 from server.settings import Settings
+from server.tracing import stop_tracing
 from server.websocket_protocol import bounded_protocol
 
 GRACE_S = 5
@@ -48,7 +51,8 @@ class DrainingServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Drain, then stop."""
-        await self._service.registry.drain(self._service.settings.drain_timeout_ms)
+        drained = self._service.registry.drain(self._service.settings.drain_timeout_ms)
+        await asyncio.gather(drained, self._service.streams.put_parked_away())
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -99,11 +103,12 @@ def url_of(listener: socket.socket, scheme: str = "http") -> str:
     return f"{scheme}://[{host}]:{port}" if listener.family == socket.AF_INET6 else f"{scheme}://{host}:{port}"
 
 
-def _log_config(level: str) -> dict[str, Any]:
-    """Let our own loggers speak where uvicorn's do."""
-    config = copy.deepcopy(uvicorn.config.LOGGING_CONFIG)
-    config["loggers"]["mimi"] = {"handlers": ["default"], "level": level.upper(), "propagate": False}
-    return config
+def _raise_file_limit() -> None:
+    """Have as many file descriptors as the system lets us: each connection is one, and the default is often 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def serve(
@@ -117,15 +122,23 @@ def serve(
 
     Compression is off: codes and PCM do not compress, and its memory would outweigh a session's.
     """
+    service: Service = app.state.service
+    proxies = checked_proxies(settings.trusted_proxy_list)
+    _raise_file_limit()
+    service.metrics.observe("mimi_connections", lambda: len(server.server_state.connections))
     config = uvicorn.Config(
         app,
-        log_config=_log_config(settings.log_level),
-        ws=bounded_protocol(settings.max_queued_messages),
+        log_config=configure_logs(settings.log_format, settings.log_level),
+        # Requests are logged by our own outermost layer, without their queries.
+        access_log=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies,
+        ws=bounded_protocol(settings.max_queued_messages, settings.max_messages_per_s),
         ws_max_size=settings.max_message_bytes,
         ws_ping_interval=settings.ping_interval_ms / 1000,
         ws_ping_timeout=settings.ping_timeout_ms / 1000,
         ws_per_message_deflate=False,
-        http="h11",
+        http=bounded_http_protocol(settings, service.metrics),
         lifespan="on",
         log_level=settings.log_level,
         server_header=False,
@@ -133,4 +146,8 @@ def serve(
         timeout_graceful_shutdown=GRACE_S,
         ssl_context_factory=None if tls is None else lambda _config, _default: tls,
     )
-    DrainingServer(config, app.state.service, on_start).run(sockets=[listener])
+    server = DrainingServer(config, service, on_start)
+    try:
+        server.run(sockets=[listener])
+    finally:
+        stop_tracing()

@@ -14,7 +14,9 @@ from fastapi import APIRouter, Request, Response
 
 from codec_core.errors import SettingError
 from server import openapi
+from server.admission import demand_of
 from server.answer import Answer, AnswerResponse
+from server.client_address import client_of
 from server.clip_source import ClipSource
 from server.codes_body import most_body_bytes, most_frames, parse_body
 from server.conversion import decode_clip, encode_clip
@@ -22,6 +24,7 @@ from server.media import AUDIO_IN_MEDIA, CODES_MEDIA, RAW_MEDIA, SOUND_MEDIA, ac
 from server.origin import check_origin
 from server.request_body import hung_up, receive_body
 from server.service import ClientGoneError, Service, service_of
+from server.session_registry import Lease
 from server.spool import Spool, in_thread
 from server.wire_settings import (
     DECODE_CLIP_SETTINGS,
@@ -35,7 +38,7 @@ from server.wire_settings import (
 
 router = APIRouter()
 
-Making = Callable[[Answer], Coroutine[Any, Any, None]]
+Making = Callable[[Answer, Lease], Coroutine[Any, Any, None]]
 
 
 @router.post("/encode", include_in_schema=False)
@@ -55,9 +58,12 @@ async def encode(request: Request) -> Response:
     body = await receive_body(request, service, service.settings.max_body_bytes)
     most_samples = most_frames(service) * service.offer.frame_samples
     source = ClipSource(body.file, settings, media == RAW_MEDIA, most_samples)
-    return await _answer(
-        request, body, answer_media, lambda answer: encode_clip(service, source, CODES_MEDIA[answer_media], answer)
-    )
+
+    async def make(answer: Answer, lease: Lease) -> None:
+        lease.load(demand_of("encode", settings.levels))
+        await encode_clip(service, source, CODES_MEDIA[answer_media], answer)
+
+    return await _answer(request, body, answer_media, make)
 
 
 @router.post("/decode", include_in_schema=False)
@@ -75,9 +81,10 @@ async def decode(request: Request) -> Response:
     levels = settings.levels if "levels" in request.query_params else None
     body = await receive_body(request, service, most_body_bytes(service))
 
-    async def make(answer: Answer) -> None:
+    async def make(answer: Answer, lease: Lease) -> None:
         data = await in_thread(body.read, 0, body.size_bytes)
         document = await in_thread(parse_body, service, data, CODES_MEDIA[media], levels)
+        lease.load(demand_of("decode", document.levels))
         await decode_clip(service, document, SOUND_MEDIA[answer_media], answer)
 
     return await _answer(request, body, answer_media, make)
@@ -89,8 +96,8 @@ async def _answer(request: Request, body: Spool, media_type: str, make: Making) 
     answer = Answer(Spool(service.spool_budget, service.settings.spool_memory_bytes), body)
 
     async def make_in_place() -> None:
-        with service.registry.lease("conversion"), body:
-            await make(answer)
+        with service.registry.lease("conversion", client=client_of(request)) as lease, body:
+            await make(answer, lease)
 
     answer.start(make_in_place())
     beginning = asyncio.create_task(answer.begun())

@@ -44,6 +44,9 @@ CONFINED_PACKAGES = {
     "soundfile": ("codec_core.audio_file",),
     "soxr": ("codec_core.pcm", "server.sample_format"),
     "asyncio": ("server",),
+    "prometheus_client": ("server.metrics",),
+    "structlog": ("server.logs",),
+    "opentelemetry": ("server.otel",),
     "huggingface_hub": ("codec_core.hub",),
 }
 WIRE_MODULES = ("server.wire", "server.wire_messages", "server.wire_settings")

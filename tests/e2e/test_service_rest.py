@@ -287,9 +287,13 @@ async def test_a_client_that_hangs_up_ends_its_conversion(start_service):
 async def test_probes_and_facts(http, tiny_model):
     assert (await http.get("/healthz")).json() == {"status": "alive"}
     ready = await http.get("/readyz")
-    assert (ready.status_code, ready.json()) == (200, {"ready": True, "self_test": "passed", "draining": False})
+    checks = dict.fromkeys(("self_test", "draining", "headroom", "engine"), "ok")
+    assert (ready.status_code, ready.json()) == (
+        200,
+        {"ready": True, "self_test": "passed", "draining": False, "checks": checks},
+    )
     facts = (await http.get("/v1/info")).json()
     assert facts["model"]["sha256"] == tiny_model.info.sha256
     assert "path" not in facts["model"]
     paths = (await http.get("/openapi.json")).json()["paths"]
-    assert set(paths) == {"/v1/encode", "/v1/decode", "/v1/token", "/healthz", "/readyz", "/v1/info"}
+    assert set(paths) == {"/v1/encode", "/v1/decode", "/v1/token", "/healthz", "/readyz", "/metrics", "/v1/info"}

@@ -108,6 +108,7 @@ async def test_an_application_answers_it_as_the_table_says(raising, code):
     assert answer.status_code == STATUS_MAP[code].http_status
     assert answer.json() == {"error": error_fields(made(error_classes()[code]))}
     assert answer.json()["error"]["code"] == code
+    assert answer.headers["x-mimi-error"] == code
     assert answer.headers.get("retry-after") == ("2" if "retry_after_ms" in answer.json()["error"] else None)
     assert answer.headers.get("www-authenticate") == ("Bearer" if answer.status_code == 401 else None)
 

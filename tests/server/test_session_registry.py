@@ -6,12 +6,16 @@ import time
 
 import pytest
 
+from server.admission import Admission
 from server.errors import CapacityError, DrainingError
+from server.metrics import Metrics
 from server.session_registry import SessionRegistry
+from server.step_cost import StepCost
 
 
-def registry() -> SessionRegistry:
-    return SessionRegistry(max_sessions=2, max_conversions=1, retry_after_ms=50)
+def registry(**caps: int) -> SessionRegistry:
+    caps = {"max_sessions": 2, "max_address_sessions": 2, "max_conversions": 1, **caps}
+    return SessionRegistry(Admission("count", StepCost()), Metrics(), retry_after_ms=50, **caps)
 
 
 class Holder:
