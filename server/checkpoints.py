@@ -32,7 +32,7 @@ class _Record:
     """What is known of one stream's snapshots."""
 
     begun_s: float = field(default_factory=time.monotonic)
-    mark: tuple[int, ...] = ()
+    mark: tuple[int, ...] = (0, 0, 0, 0)
     is_stored: bool = False
     writing: asyncio.Task[None] | None = None
 
@@ -156,11 +156,13 @@ class Checkpoints:
             await asyncio.wait([record.writing])
 
     async def keep_alive(self, streams: Iterable[LiveStream]) -> None:
-        """Keep the snapshots of streams at rest from outliving their time, and sweep away those that have."""
+        """Save streams that came to rest since; keep the snapshots of others from outliving their time; sweep away what has."""
         if self.store is None:
             return
         for stream in list(streams):
-            if self.is_stored(stream):
+            if _mark(stream) != self._record(stream).mark:
+                await stream.nudge()
+            elif self.is_stored(stream):
                 await self._best_effort(self.store.touch, stream.lineage.stream_id)
         await self._best_effort(self.store.sweep)
 

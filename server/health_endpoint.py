@@ -76,6 +76,7 @@ def _limits(service: Service) -> dict[str, int]:
 def _load(service: Service) -> dict[str, Any]:
     return {
         "streams": service.registry.count("stream"),
+        "parked": service.streams.parked,
         "conversions": service.registry.count("conversion"),
         "refused": service.registry.refused,
         "spooled_bytes": service.spool_budget.held_bytes,

@@ -104,6 +104,11 @@ class LiveStream:
         self._at_rest.clear()
         await self._inbox.put(Arrival(event, self._blocked_s), size_bytes + MESSAGE_OVERHEAD_BYTES)
 
+    async def nudge(self) -> None:
+        """Let the worker pass between two steps although nothing has come."""
+        if self._at_rest.is_set() and not self._halted:
+            await self.accept(Codes(()))
+
     def attach(self, carrier: Carrier, greeting: list[str | bytes]) -> None:
         """Let a connection carry the stream from here on; it begins with this greeting. The stream must be at rest."""
         self._carried_since_s = time.monotonic()

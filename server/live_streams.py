@@ -101,9 +101,7 @@ class LiveStreams:
             ResumeRefusedError, ResumeLostError, ProtocolError, SnapshotError, SnapshotStoreError: it cannot be.
 
         """
-        if not self._settings.resume_grace_ms:
-            raise NotOfferedError("resume", found="a token", expected="a new stream: this service keeps none")
-        token = self._tokens.read(request.token)
+        token = self._token(request)
         async with self._resuming.setdefault(token.stream_id, asyncio.Lock()):
             stream = self._live.get(token.stream_id)
             if stream is not None:
@@ -117,8 +115,9 @@ class LiveStreams:
 
     async def give_up_carrier(self, request: Resume) -> None:
         """End the connection that still carries the stream, so that its place is free for the one that comes."""
-        stream = self._live.get(self._tokens.read(request.token).stream_id)
-        if stream is not None and not self._draining:
+        token = self._token(request)
+        stream = self._live.get(token.stream_id)
+        if stream is not None and not self._draining and token.generation >= stream.lineage.oldest_generation:
             await self._uncarry(stream)
 
     def confirm(self, stream: LiveStream) -> None:
@@ -166,6 +165,11 @@ class LiveStreams:
 
     def _make(self, lineage: Lineage) -> LiveStream:
         return LiveStream(lineage, self._settings, self.checkpoints.between_steps)
+
+    def _token(self, request: Resume) -> ResumeToken:
+        if not self._settings.resume_grace_ms:
+            raise NotOfferedError("resume", found="a token", expected="a new stream: this service keeps none")
+        return self._tokens.read(request.token)
 
     async def _uncarry(self, stream: LiveStream) -> None:
         carrier = stream.carrier

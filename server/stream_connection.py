@@ -22,6 +22,7 @@ from server.client_address import client_of
 from server.control_allowance import ControlAllowance
 from server.errors import HelloTimeoutError, NotOfferedError, SessionTimeoutError
 from server.live_stream import LiveStream
+from server.live_streams import RESUMABLE
 from server.logs import bind_to_log
 from server.outbox import Outbox
 from server.pace_allowance import PaceAllowance
@@ -182,6 +183,8 @@ class StreamConnection:
                 if isinstance(event, Audio | Codes) and (wait_s := pace.take(audio_seconds(event, settings))):
                     await asyncio.sleep(wait_s)
         except CodecError as error:
+            if error.code in RESUMABLE:
+                raise
             await stream.accept(error)
         while True:
             await self._socket.receive()

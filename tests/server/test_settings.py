@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from server.settings import Settings
 
-COUNTED = {"port", "threads", "workers"}
+COUNTED = {"max_pace", "port", "threads", "workers"}
 """Numbers that count themselves; as do names that end in what is counted."""
 
 
