@@ -19,7 +19,7 @@ Responses = dict[int | str, dict[str, Any]]
 
 JSON_MEDIA: Final = "application/json"
 ACCESS_CODES: Final = ("unauthorized", "token_expired", "token_scope")
-_PLACE_CODES: Final = ("capacity", "draining")
+_PLACE_CODES: Final = ("capacity", "overloaded", "draining")
 _BODY_CODES: Final = ("setting", "forbidden_origin", "not_acceptable", "body_timeout", "body_too_large", "unsupported_media")
 ENCODE_CODES: Final = (
     *_BODY_CODES,

@@ -19,7 +19,9 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     api_keys: str = Field("", repr=False, description="Keys of which clients must send one, comma-separated; none if empty.")
     api_keys_file: str = Field("", description="File of more such keys, one a line, plain or as sha256:HEX.")
-    secret: str = Field("", repr=False, description="Secret that replicas share and sign with; empty: made at each start.")
+    secret: str = Field(
+        "", repr=False, description="Secret of 16 or more characters, the same in all replicas; made anew if empty."
+    )
     token_lifetime_ms: int = Field(300_000, ge=1000, le=86_400_000, description="Longest time that a browser's token is good.")
     allow_remote: bool = Field(False, description="Listen beyond loopback although the service asks for no key.")
     trusted_proxies: str = Field("", description="Addresses or networks whose X-Forwarded-For is believed, comma-separated.")
@@ -65,7 +67,6 @@ class Settings(BaseSettings):
     allow_free_pace: bool = Field(False, description="Let clients ask for pace=free, which is read as fast as it can be done.")
     drain_timeout_ms: int = Field(5_000, ge=0, description="Time that streams have to end when the service is stopped.")
 
-    resume_secret: str = Field("", repr=False, description="Secret of 16 or more characters, the same in all replicas.")
     snapshot_store: str = Field("", description="Directory or redis:// URL for snapshots of streams; needs the secret.")
     max_snapshot_store_bytes: int = Field(4 << 30, ge=1 << 20, description="Most bytes of snapshots in a directory.")
     checkpoint_interval_ms: int = Field(5_000, ge=1, description="Time between the snapshots of a stream.")

@@ -25,7 +25,11 @@ class SharedSecret:
 
     def __init__(self, text: str) -> None:
         if text and len(text) < LEAST_CHARS:
-            raise SettingError("secret", found=f"{len(text)} characters", expected=f"at least {LEAST_CHARS}")
+            raise SettingError(
+                "secret",
+                found=f"{len(text)} characters",
+                expected=f"at least {LEAST_CHARS}: openssl rand -hex 32 makes a good one",
+            )
         self._secret = text.encode("utf-8", "surrogateescape") or secrets.token_bytes(32)
 
     def key(self, purpose: str) -> bytes:

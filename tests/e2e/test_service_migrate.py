@@ -23,7 +23,7 @@ SECRET = "correct horse battery staple"
 @pytest.fixture
 def replica(start_service, tmp_path, monkeypatch):
     """Start replicas: one secret, one store, drained at once."""
-    monkeypatch.setenv("MIMI_RESUME_SECRET", SECRET)
+    monkeypatch.setenv("MIMI_SECRET", SECRET)
     monkeypatch.setenv("MIMI_SNAPSHOT_STORE", str(tmp_path / "store"))
     return lambda *options: start_service("--drain-timeout-ms", "100", "--checkpoint-interval-ms", "100", *options)
 
@@ -241,7 +241,7 @@ async def test_tokens_of_elsewhere_are_refused(replica, stream, speech, monkeypa
     if what == "time":
         await asyncio.sleep(2.2)
     if what == "secret":
-        monkeypatch.setenv("MIMI_RESUME_SECRET", SECRET + "!")
+        monkeypatch.setenv("MIMI_SECRET", SECRET + "!")
     other = replica("--model", "default") if what == "model" else replica()
     async with stream(other, f"resume_token={token}") as client:
         assert await client.closing() == (1008, "resume_refused")
