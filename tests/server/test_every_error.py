@@ -121,6 +121,10 @@ async def test_an_application_answers_it_as_the_table_says(raising, code):
     assert answer.headers["x-mimi-error"] == code
     assert answer.headers.get("retry-after") == ("2" if "retry_after_ms" in answer.json()["error"] else None)
     assert answer.headers.get("www-authenticate") == ("Bearer" if answer.status_code == 401 else None)
+    lines = (await raising.get("/metrics")).text.splitlines()
+    assert [line for line in lines if line.startswith("mimi_errors_total{")] == [
+        f'mimi_errors_total{{code="{code}",transport="http"}} 1.0'
+    ]
 
 
 async def test_what_is_no_error_of_ours_is_internal_and_hides_its_text(raising):
