@@ -28,7 +28,15 @@ Kind = Literal["stream", "conversion"]
 
 
 class Drainable(Protocol):
-    """What the registry needs of a holder of a place when the service goes down."""
+    """What the registry needs of a holder of a place: what waits in it, and that it ends when the service goes down."""
+
+    @property
+    def queued_frames(self) -> float:
+        """Frames that were read and are not answered yet."""
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes of answers that wait to be sent."""
 
     def go_away(self, time_left_ms: int) -> None:
         """Tell the client that the service goes down; returns at once."""
@@ -114,6 +122,16 @@ class SessionRegistry:
     def count(self, kind: Kind) -> int:
         """Count the places of this kind that are taken."""
         return len(self._leases[kind])
+
+    @property
+    def queued_frames(self) -> float:
+        """Frames that streams have read and not answered yet."""
+        return sum(holder.queued_frames for holder in self._holders())
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes of answers that wait for clients to read."""
+        return sum(holder.unsent_bytes for holder in self._holders())
 
     @contextlib.contextmanager
     def lease(self, kind: Kind, holder: Drainable | None = None, *, client: str = "") -> Iterator[Lease]:

@@ -60,6 +60,16 @@ class StreamConnection:
         self._stopped.add_done_callback(lambda stopped: stopped.cancelled() or stopped.exception())
         self._farewells: set[asyncio.Task[None]] = set()
 
+    @property
+    def queued_frames(self) -> float:
+        """Frames that were read and are not answered yet."""
+        return 0.0 if self.stream is None else self.stream.queued_frames
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes of answers that wait to be sent."""
+        return self.outbox.waiting_bytes
+
     async def run(self) -> None:
         """Accept, serve and close; never raises what the client caused."""
         try:

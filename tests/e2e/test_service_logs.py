@@ -90,6 +90,8 @@ async def test_metrics_tell_what_happened(used, stream, tiny_model):
         'mimi_http_requests_total{method="GET",status="401"} 1.0',
         'mimi_ready{check="self_test"} 1.0',
         'mimi_sessions{kind="stream"} 0.0',
+        "mimi_queued_frames 0.0",
+        "mimi_unsent_bytes 0.0",
         # The self-test has made one of each.
         'mimi_frames_total{step="encode"} 4.0',
         'mimi_frames_total{step="decode"} 4.0',
