@@ -292,3 +292,15 @@ async def test_under_full_load_the_dead_are_found_and_the_living_are_spared(star
             task.cancel()
         await asyncio.gather(*work, return_exceptions=True)
     assert all(len(client.frames) > 10 for client in clients)
+
+
+async def test_nobody_counts_as_dead_while_the_service_itself_does_not_read(start_service, stream):
+    """ANCHORS G3: the pong is there, behind messages that are not read yet."""
+    service = start_service("--max-messages-per-s", "1", "--ping-interval-ms", "100", "--ping-timeout-ms", "300")
+    async with stream(service, "levels=1") as client:
+        await client.until("ready")
+        for _ in range(6):
+            await client.connection.send(FRAME)
+        for _ in range(6):
+            await client.receive()
+    assert len(client.frames) == 6
