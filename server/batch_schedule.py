@@ -1,8 +1,10 @@
 """Who goes into the next batch: the earliest deadline first, and no session at another's expense. No threads, no event loop.
 
 Every session has a clock of its own. A frame is due one frame's time after it came, or after the session's frame before it was
-due, whichever is later. A session in real time is thus always due soon; one that sends faster runs ahead of its clock and is
-served from what the others leave, yet never later than it has run ahead, at most :data:`MOST_AHEAD_S`.
+due, whichever is later; one that comes as soon as the frame before it is answered has been waiting elsewhere, and counts from
+when that one was due, so that a session that has fallen behind is known to be late. A session in real time is thus always due
+soon; one that sends faster runs ahead of its clock and is served from what the others leave, yet never later than it has run
+ahead, at most :data:`MOST_AHEAD_S`.
 """
 
 from __future__ import annotations
@@ -25,6 +27,10 @@ FRAME_MS = 80
 FRAME_S = FRAME_MS / 1000
 MOST_AHEAD_S = 2.0
 """How far a session's clock may run ahead of the time."""
+MOST_BEHIND_S = 2.0
+"""How far a session's clock may fall behind."""
+STILL_WAITING_S = 0.02
+"""A frame that comes within this time of the answer before it was waiting for it."""
 AHEAD_STEP_S = 0.02
 """Longest step made for sessions that are ahead, while others are in real time: a step cannot be interrupted."""
 DUE_WITHIN_S = FRAME_S * 1.01
@@ -61,6 +67,8 @@ class Job:
     row: Array
     future: asyncio.Future[Array]
     submitted_s: float
+    arrived_s: float = math.inf
+    """When it came, as far as its session's clock tells; not after ``submitted_s``."""
     deadline_s: float = math.inf
     serial: int = field(default_factory=itertools.count().__next__)
 
@@ -78,6 +86,7 @@ class Job:
 class _Clock:
     due_s: float = -math.inf
     heard_s: float = -math.inf
+    answered_s: float = -math.inf
 
 
 class BatchSchedule:
@@ -111,12 +120,19 @@ class BatchSchedule:
         """Give a job its deadline, and let it wait."""
         now_s = job.submitted_s
         clock = self._clocks.setdefault(job.session, _Clock())
-        due_s = max(clock.due_s, now_s)
+        waited = now_s - clock.answered_s <= STILL_WAITING_S
+        due_s = max(clock.due_s, now_s - MOST_BEHIND_S if waited else now_s)
+        job.arrived_s = min(due_s, now_s)
         if job.step != RESET:
             due_s = min(due_s + FRAME_S, now_s + MOST_AHEAD_S + FRAME_S)
         clock.due_s, clock.heard_s = due_s, now_s
         job.deadline_s = due_s
         self._jobs.append(job)
+
+    def answered(self, session: Session, now_s: float) -> None:
+        """Note when a session got its last answer."""
+        if (clock := self._clocks.get(session)) is not None:
+            clock.answered_s = now_s
 
     def forget(self, session: Session) -> None:
         """Drop the clock of a session that has ended."""

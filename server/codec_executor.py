@@ -183,6 +183,7 @@ class CodecExecutor:
             if id(job.session) in self._retired:
                 self._retired.discard(id(job.session))
                 job.session.close()
+            self._schedule.answered(job.session, now_s)
             self._answer(job, result, now_s)
         if not self._closed:
             self._schedule_start(SETTLING_TURNS)
@@ -216,7 +217,7 @@ class CodecExecutor:
             self.stats.frames += 1
             self.stats.late_frames += lateness_s > 0
         for observer in self._observers:
-            observer.frame_done(job.step, now_s - job.submitted_s, lateness_s, refused=refused)
+            observer.frame_done(job.step, now_s - job.arrived_s, lateness_s, refused=refused)
 
 
 def _closed_error() -> DrainingError:

@@ -44,9 +44,7 @@ METRICS: Final[dict[str, MetricRow]] = {
     "mimi_step_seconds": MetricRow("histogram", ("step",), "Time that a batch takes a worker.", _LATENCY_BUCKETS_S),
     "mimi_frames_total": MetricRow("counter", ("step",), "Frames answered."),
     "mimi_refused_frames_total": MetricRow("counter", ("step",), "Frames that the engine refused."),
-    "mimi_frame_latency_seconds": MetricRow(
-        "histogram", ("step",), "From a frame's submission to its answer.", _LATENCY_BUCKETS_S
-    ),
+    "mimi_frame_latency_seconds": MetricRow("histogram", ("step",), "From a frame's coming to its answer.", _LATENCY_BUCKETS_S),
     "mimi_frame_lateness_seconds": MetricRow(
         "histogram", ("step",), "How long after it was due a late frame was answered.", _LATENESS_BUCKETS_S
     ),

@@ -7,7 +7,7 @@ import asyncio
 import numpy as np
 import pytest
 
-from server.batch_schedule import AHEAD_STEP_S, FRAME_S, MOST_AHEAD_S, RESET, BatchSchedule, Job
+from server.batch_schedule import AHEAD_STEP_S, FRAME_S, MOST_AHEAD_S, MOST_BEHIND_S, RESET, BatchSchedule, Job
 from server.step_cost import StepCost
 
 
@@ -153,3 +153,29 @@ async def test_sessions_are_known_until_they_are_forgotten_or_gone():
     line.schedule.forget(forgotten)
     del stream
     assert line.schedule.known_sessions == 1
+
+
+async def test_who_has_fallen_behind_is_known_to_be_late_and_catches_up():
+    line, stream = Timeline(), Stream()
+    line.add(stream, 0.0)
+    line.take(0.0)
+    # The answer takes three frames' time; what has come meanwhile is handed in at once.
+    line.schedule.answered(stream, 3 * FRAME_S)
+    behind = line.add(stream, 3 * FRAME_S + 0.001)
+    assert (behind.arrived_s, behind.deadline_s) == (pytest.approx(FRAME_S), pytest.approx(2 * FRAME_S))
+    line.take(3 * FRAME_S)
+    line.schedule.answered(stream, 3 * FRAME_S + 0.01)
+    assert line.add(stream, 3 * FRAME_S + 0.01).deadline_s == pytest.approx(3 * FRAME_S)
+    line.take(3 * FRAME_S)
+    # Who was answered and then came later was not waiting.
+    line.schedule.answered(stream, 3 * FRAME_S + 0.02)
+    assert line.add(stream, 3 * FRAME_S + 0.06).deadline_s == pytest.approx(4 * FRAME_S + 0.06)
+
+
+async def test_nobody_falls_behind_without_end():
+    line, stream = Timeline(), Stream()
+    line.add(stream, 0.0)
+    line.take(0.0)
+    line.schedule.answered(stream, 60.0)
+    assert line.add(stream, 60.0).deadline_s == pytest.approx(60 - MOST_BEHIND_S + FRAME_S)
+    line.schedule.answered(Stream(), 60.0)
