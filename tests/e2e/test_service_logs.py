@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import httpx
@@ -80,7 +81,11 @@ async def test_metrics_tell_what_happened(used, stream, tiny_model):
             await client.until("ready")
             await client.connection.send(bytes(70_000))
             await client.closing()
-        answer = await http.get("/metrics", headers=HEADERS)
+        for _ in range(250):
+            answer = await http.get("/metrics", headers=HEADERS)
+            if 'mimi_sessions{kind="stream"} 0.0' in answer.text:
+                break
+            await asyncio.sleep(0.02)
     assert answer.headers["content-type"].startswith("text/plain")
     text = answer.text
     for line in (
