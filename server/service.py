@@ -129,6 +129,8 @@ def _register_checks(service: Service) -> None:
     service.readiness.register("draining", lambda: "the service is going down" if service.registry.draining else None)
     service.readiness.register("headroom", lambda: service.admission.refusal(usual))
     service.readiness.register("engine", service.watchdog.stuck_step)
+    if service.streams.checkpoints.store is not None:
+        service.readiness.register("snapshot_store", lambda: service.streams.checkpoints.problem)
 
 
 def _describe(service: Service) -> None:
