@@ -28,14 +28,14 @@ class BoundedHttpProtocol(H11Protocol):
 
     settings: ClassVar[Settings]
     metrics: ClassVar[Metrics]
+    most_connections: ClassVar[int]
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
-        most = self.settings.max_connections
-        if len(self.connections) > most:
-            found = f"{len(self.connections) - 1} of {most} connections"
+        if len(self.connections) > self.most_connections:
+            found = f"{len(self.connections) - 1} of {self.most_connections} connections"
             retry_after_ms = self.settings.retry_after_ms
             self._hang_up(ConnectionsError("service", found, "fewer of them", retry_after_ms=retry_after_ms), answer=True)
             return
@@ -89,6 +89,7 @@ def _raw_response(error: CodecError) -> bytes:
     return head.encode() + body
 
 
-def bounded_http_protocol(settings: Settings, metrics: Metrics) -> type[Any]:
-    """Make the connection class of one service."""
-    return type("BoundedHttpProtocol", (BoundedHttpProtocol,), {"settings": settings, "metrics": metrics})
+def bounded_http_protocol(settings: Settings, metrics: Metrics, most_connections: int) -> type[Any]:
+    """Make the connection class of one service, which may have this many of them."""
+    facts = {"settings": settings, "metrics": metrics, "most_connections": most_connections}
+    return type("BoundedHttpProtocol", (BoundedHttpProtocol,), facts)

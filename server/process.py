@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import ipaddress
+import logging
 import resource
 import signal
 import socket
@@ -28,6 +29,10 @@ from server.websocket_protocol import bounded_protocol
 GRACE_S = 5
 """Time for conversions in flight, once streams have ended."""
 BACKLOG = 512
+OTHER_FILES = 64
+"""File descriptors that are no connections: listener, logs, bodies on disk."""
+
+log = logging.getLogger("mimi.server")
 
 
 class DrainingServer(uvicorn.Server):
@@ -103,12 +108,21 @@ def url_of(listener: socket.socket, scheme: str = "http") -> str:
     return f"{scheme}://[{host}]:{port}" if listener.family == socket.AF_INET6 else f"{scheme}://{host}:{port}"
 
 
-def _raise_file_limit() -> None:
-    """Have as many file descriptors as the system lets us: each connection is one, and the default is often 1,024."""
+def most_connections(settings: Settings) -> int:
+    """Have as many file descriptors as the system lets us, each connection being one, and say how many connections that makes.
+
+    More than them would be taken by nobody and hold up those that are there.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = settings.max_connections
+    if files != resource.RLIM_INFINITY and files - OTHER_FILES < most:
+        most = max(files - OTHER_FILES, 1)
+        log.warning("the system allows %d open files, so connections are limited to %d", files, most)
+    return most
 
 
 def serve(
@@ -124,7 +138,6 @@ def serve(
     """
     service: Service = app.state.service
     proxies = checked_proxies(settings.trusted_proxy_list)
-    _raise_file_limit()
     service.metrics.observe("mimi_connections", lambda: len(server.server_state.connections))
     config = uvicorn.Config(
         app,
@@ -138,7 +151,7 @@ def serve(
         ws_ping_interval=settings.ping_interval_ms / 1000,
         ws_ping_timeout=settings.ping_timeout_ms / 1000,
         ws_per_message_deflate=False,
-        http=bounded_http_protocol(settings, service.metrics),
+        http=bounded_http_protocol(settings, service.metrics, most_connections(settings)),
         lifespan="on",
         log_level=settings.log_level,
         server_header=False,
