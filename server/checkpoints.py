@@ -23,6 +23,7 @@ from server.wire_messages import server_text
 from server.wire_settings import Offer
 
 Result = TypeVar("Result")
+STORE_THREADS = 4
 
 log = logging.getLogger("mimi.server.snapshots")
 
@@ -69,7 +70,9 @@ class Checkpoints:
         self._interval_s = interval_ms / 1000
         self._retry_after_ms = retry_after_ms
         self._on_fenced = on_fenced
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="snapshots")
+        # Apart, so that no stream waits for a store that is slow.
+        self._capturing = ThreadPoolExecutor(1, thread_name_prefix="snapshots")
+        self._storing = ThreadPoolExecutor(STORE_THREADS, thread_name_prefix="store")
         self._making = asyncio.Lock()
         self._records: dict[str, _Record] = {}
         self.problem: str | None = None
@@ -112,7 +115,11 @@ class Checkpoints:
         if self.store is None:
             return None
         blob = await self._asked(self.store.load, stream_id)
-        return None if blob is None else await self._in_thread(unpack_stream, blob, self._model_sha256, self._offer, self._key)
+        return (
+            None
+            if blob is None
+            else await _in_thread(self._storing, unpack_stream, blob, self._model_sha256, self._offer, self._key)
+        )
 
     async def claim(self, stream_id: str, token_generation: int, held_generation: int, *, held_here: bool) -> int:
         """Become the stream's writer; see :class:`server.snapshot_store.SnapshotStore`.
@@ -173,13 +180,14 @@ class Checkpoints:
         async with self._making:
             if self.store is not None:
                 await self._best_effort(self.store.close)
-            self._thread.shutdown()
+            self._capturing.shutdown()
+            self._storing.shutdown()
 
     def _record(self, stream: LiveStream) -> _Record:
         return self._records.setdefault(stream.lineage.stream_id, _Record())
 
     async def _captured(self, stream: LiveStream) -> StreamSnapshot:
-        state = await self._in_thread(stream.session.capture)
+        state = await _in_thread(self._capturing, stream.session.capture)
         return StreamSnapshot(replace(stream.lineage), state, stream.window.content(), stream.window.freed)
 
     async def _write_and_tell(self, stream: LiveStream, snapshot: StreamSnapshot, record: _Record) -> None:
@@ -198,7 +206,7 @@ class Checkpoints:
 
     async def _write(self, stream: LiveStream, snapshot: StreamSnapshot, record: _Record) -> bool:
         try:
-            await self._in_thread(self._pack_and_save, snapshot)
+            await _in_thread(self._storing, self._pack_and_save, snapshot)
         except FencedError:
             self._on_fenced(stream)
         except (OSError, CodecError) as error:
@@ -218,28 +226,29 @@ class Checkpoints:
 
     async def _asked(self, call: Callable[..., Result], *arguments: object) -> Result:
         try:
-            return await self._in_thread(call, *arguments)
+            return await _in_thread(self._storing, call, *arguments)
         except OSError as cause:
             self.problem = str(cause)
             raise SnapshotStoreError("store", "a failure", "an answer", retry_after_ms=self._retry_after_ms) from cause
 
     async def _best_effort(self, call: Callable[..., object], *arguments: object) -> bool:
         try:
-            await self._in_thread(call, *arguments)
+            await _in_thread(self._storing, call, *arguments)
         except (OSError, FencedError) as error:
             log.warning("the snapshot store failed: %s", error)
             self.problem = str(error)
             return False
         return True
 
-    async def _in_thread(self, call: Callable[..., Result], *arguments: object) -> Result:
-        """Run on the thread; cancelled, still wait until it has let go of what it works on."""
-        running = asyncio.get_running_loop().run_in_executor(self._thread, lambda: call(*arguments))
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            await asyncio.wait([running])
-            raise
+
+async def _in_thread(threads: ThreadPoolExecutor, call: Callable[..., Result], *arguments: object) -> Result:
+    """Run on a thread; cancelled, still wait until it has let go of what it works on."""
+    running = asyncio.get_running_loop().run_in_executor(threads, lambda: call(*arguments))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
 
 
 def _mark(stream: LiveStream) -> tuple[int, ...]:

@@ -18,16 +18,16 @@ from codec_core import CodecModel
 from codec_core.errors import CodecError
 from server.checkpoints import Checkpoints
 from server.codec_executor import CodecExecutor
-from server.errors import DrainingError, NotOfferedError, ProtocolError, ResumeRefusedError, SnapshotStoreError, TakenOverError
+from server.errors import DrainingError, NotOfferedError, ProtocolError, SnapshotStoreError, TakenOverError
 from server.live_stream import Carrier, LiveStream
 from server.ready_message import ready_text
-from server.replay_window import NOTHING
-from server.resume_token import ResumeToken, TokenIssuer
+from server.resume_token import ResumeToken, TokenIssuer, token_refused
+from server.revival import Revival
 from server.settings import Settings
 from server.shared_secret import SharedSecret
 from server.snapshot_store import FencedError, SnapshotStore
 from server.stream_session import StreamSession
-from server.stream_snapshot import Lineage, StreamSnapshot
+from server.stream_snapshot import Lineage
 from server.stream_state import StreamState
 from server.tasks import cancel
 from server.wire_resume import Resume
@@ -182,7 +182,7 @@ class LiveStreams:
         """Take a stream of this process for a new connection; ``None`` if another process has gone on with it meanwhile."""
         lineage = stream.lineage
         if token.generation < lineage.oldest_generation:
-            raise _refused("one that a later connection has replaced")
+            raise token_refused("one that a later connection has replaced")
         await self._uncarry(stream)
         await stream.come_to_rest()
         if stream.failure is not None:
@@ -194,7 +194,7 @@ class LiveStreams:
             await self._end(stream, and_stored=False)
             return None
         if self._live.get(lineage.stream_id) is not stream:
-            raise _refused("that of a stream which is over")
+            raise token_refused("that of a stream which is over")
         return stream
 
     async def _claim(self, stream: LiveStream, token: ResumeToken) -> int:
@@ -219,41 +219,12 @@ class LiveStreams:
         stream.attach(carrier, [self._ready(stream, resumed=True, reprimed=False), *answers])
 
     async def _revive(self, token: ResumeToken, request: Resume, carrier: Carrier) -> LiveStream:
-        """Make a stream again from its snapshot; older processes that still have it are fenced off."""
-        stream_id = token.stream_id
-        if await self.checkpoints.load(stream_id) is None:
-            raise _refused("that of a stream which is over, or unknown here")
-        try:
-            generation = await self.checkpoints.claim(stream_id, token.generation, token.generation, held_here=False)
-        except FencedError as cause:
-            raise _refused("one that a later connection has replaced") from cause
-        snapshot = await self.checkpoints.load(stream_id)
-        if snapshot is None or token.generation < snapshot.lineage.oldest_generation:
-            raise _refused("one that a later connection has replaced")
-        snapshot.lineage.generation = generation
-        return await self._restored(snapshot, request, carrier)
-
-    async def _restored(self, snapshot: StreamSnapshot, request: Resume, carrier: Carrier) -> LiveStream:
-        stream = self._make(snapshot.lineage)
-        make_session = (snapshot.state, self._model, self._executor, stream.deliver)
-        session = await asyncio.to_thread(StreamSession, *make_session)
-        held = session.counters.epoch if request.epoch is None else request.epoch, request.last_sequence
-        stream.window.restore(snapshot.answers, snapshot.freed)
-        reprimed = session.settings.sample_rate != self._model.info.sample_rate_hz
-        try:
-            if held[0] > session.counters.epoch:
-                await session.reset(held[0])
-                stream.window.restore([], (held[0], NOTHING))
-                reprimed = False
-            answers = stream.window.after(*held)
-        except BaseException:
-            session.close()
-            raise
-        stream.start(session)
-        stream.skip_through(*held)
-        self._live[snapshot.lineage.stream_id] = stream
+        revival = Revival(self.checkpoints, self._model, self._executor)
+        revived = await revival.revive(token, request, self._make)
+        stream = revived.stream
+        self._live[token.stream_id] = stream
         self.checkpoints.found(stream)
-        stream.attach(carrier, [self._ready(stream, resumed=True, reprimed=reprimed), *answers])
+        stream.attach(carrier, [self._ready(stream, resumed=True, reprimed=revived.reprimed), *revived.answers])
         return stream
 
     def _ready(self, stream: LiveStream, *, resumed: bool, reprimed: bool = False) -> str:
@@ -315,9 +286,3 @@ class LiveStreams:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _refused(found: str) -> ResumeRefusedError:
-    return ResumeRefusedError(
-        "resume.token", found, "the token of the last ready or goaway of a stream that is parked or saved"
-    )

@@ -110,3 +110,10 @@ class TokenIssuer:
             found = f"model {token.model_sha256[:12]}, {token.numerics} numerics"
             raise ResumeRefusedError("resume.token", found, f"model {self._model[0][:12]}, {self._model[1]} numerics")
         return token
+
+
+def token_refused(found: str) -> ResumeRefusedError:
+    """Make the refusal of a token that is genuine but out of date."""
+    return ResumeRefusedError(
+        "resume.token", found, "the token of the last ready or goaway of a stream that is parked or saved"
+    )

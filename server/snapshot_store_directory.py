@@ -92,9 +92,10 @@ class DirectoryStore:
 
     def touch(self, stream_id: str) -> None:
         """See :class:`~server.snapshot_store.SnapshotStore`."""
-        for suffix in (_SNAPSHOT, _FENCE):
+        for path in (self._path(stream_id, suffix) for suffix in (_SNAPSHOT, _FENCE)):
             with contextlib.suppress(FileNotFoundError):
-                os.utime(self._path(stream_id, suffix))
+                if not self._is_old(path):
+                    os.utime(path)
 
     def drop(self, stream_id: str, generation: int) -> None:
         """See :class:`~server.snapshot_store.SnapshotStore`."""

@@ -21,7 +21,7 @@ async def ready_with(http, check: str, wanted: bool) -> tuple[int, str]:
 async def test_a_store_that_fails_and_is_well_again(start_service, tmp_path):
     store = tmp_path / "store"
     secret = "0123456789abcdef"
-    service = start_service("--snapshot-store", str(store), "--resume-secret", secret, "--checkpoint-interval-ms", "50")
+    service = start_service("--snapshot-store", str(store), "--secret", secret, "--checkpoint-interval-ms", "50")
     async with httpx.AsyncClient(base_url=service.url) as http:
         assert (await ready_with(http, "snapshot_store", wanted=True))[0] == 200
         aside = store.rename(tmp_path / "aside")
