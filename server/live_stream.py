@@ -63,10 +63,17 @@ class LiveStream:
         lineage: which stream it is.
         settings: the service's.
         between: awaited between two steps of the worker, when the session is at rest.
+        on_over: called when the client's ``close`` is reached and no connection is there to end the stream.
 
     """
 
-    def __init__(self, lineage: Lineage, settings: Settings, between: Callable[[LiveStream], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        lineage: Lineage,
+        settings: Settings,
+        between: Callable[[LiveStream], Awaitable[None]],
+        on_over: Callable[[LiveStream], None],
+    ) -> None:
         self.lineage = lineage
         self.window = ReplayWindow(settings.replay_window_frames, settings.replay_window_bytes)
         self.carrier: Carrier | None = None
@@ -79,6 +86,7 @@ class LiveStream:
         self._inbox: Inbox[Arrival]
         self._settings = settings
         self._between = between
+        self._on_over = on_over
         self._worker: asyncio.Task[None] | None = None
         self._at_rest = asyncio.Event()
         self._halted = False
@@ -177,6 +185,8 @@ class LiveStream:
             self._at_rest.set()
         if self.carrier is not None and not self._halted:
             self.carrier.outbox.finish(self.failure)
+        elif self.is_over:
+            self._on_over(self)
 
     async def _next(self) -> Arrival:
         if not len(self._inbox):

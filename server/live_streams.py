@@ -165,7 +165,7 @@ class LiveStreams:
         await self.checkpoints.close()
 
     def _make(self, lineage: Lineage) -> LiveStream:
-        return LiveStream(lineage, self._settings, self.checkpoints.between_steps)
+        return LiveStream(lineage, self._settings, self.checkpoints.between_steps, self._over)
 
     def _token(self, request: Resume) -> ResumeToken:
         if not self._settings.resume_grace_ms:
@@ -250,6 +250,10 @@ class LiveStreams:
     def _expire(self, stream: LiveStream) -> None:
         log.info("stream %s was not resumed in time", stream.lineage.stream_id)
         self._spawn(self._end(stream, and_stored=True))
+
+    def _over(self, stream: LiveStream) -> None:
+        if self._live.get(stream.lineage.stream_id) is stream:
+            self._spawn(self._end(stream, and_stored=True))
 
     def _fenced(self, stream: LiveStream) -> None:
         """End a stream that another process goes on with."""

@@ -30,7 +30,7 @@ from server.sample_format import audio_seconds
 from server.service import ClientGoneError, Service
 from server.session_registry import Lease
 from server.status_map import as_codec_error
-from server.stream_socket import StreamSocket
+from server.stream_socket import ClientLeftError, StreamSocket
 from server.tasks import first_of
 from server.wire import Audio, Close, Codes, Event, Flush, Hello, Ping, Reset, ServerWire
 from server.wire_messages import SUBPROTOCOL, server_text
@@ -116,7 +116,7 @@ class StreamConnection:
                 self._name_in_log()
                 await self._carry()
             except BaseException as error:
-                end = error
+                end = None if isinstance(error, ClientLeftError) else error
                 raise
             finally:
                 if self.stream is not None:

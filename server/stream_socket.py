@@ -16,10 +16,16 @@ from server.settings import Settings
 from server.status_map import CLOSE_DONE, answer_for
 from server.wire_messages import error_text
 
+CLOSED_BY_CHOICE = (1000, 1005)
+"""Close codes of a client that is done: the one that says so, and none at all. After others, like 1001, it may come back."""
 LAST_WORDS_S = 1.0
 """Time for the error message of a stream that is ended."""
 
 log = logging.getLogger("mimi.server.stream")
+
+
+class ClientLeftError(ClientGoneError):
+    """The client hung up in good order: it wants nothing more of the stream."""
 
 
 class StreamSocket:
@@ -40,7 +46,8 @@ class StreamSocket:
         """Wait for the next message, however long it takes."""
         message = await self.websocket.receive()
         if message["type"] == "websocket.disconnect":
-            raise ClientGoneError
+            # Only a close frame that came has a reason, if an empty one; a lost connection has none.
+            raise ClientLeftError if "reason" in message and message["code"] in CLOSED_BY_CHOICE else ClientGoneError
         return message
 
     async def receive_before_idle(self) -> Message:

@@ -46,10 +46,8 @@ async def metrics_of(service) -> dict[str, float]:
 
 
 async def wait_for(service, name: str, value: float) -> None:
-    found = None
     for _ in range(500):
-        found = (await metrics_of(service)).get(name)
-        if found == value:
+        if (found := (await metrics_of(service)).get(name)) == value:
             return
         await asyncio.sleep(0.02)
     raise AssertionError(f"{name} is {found}")
@@ -226,7 +224,7 @@ async def test_a_thousand_idle_or_refused_hurt_no_live_stream(start_service, str
             for number in range(CROWD):
                 crowd.append(await asyncio.to_thread(raw_socket, service))
                 if number % 10 == 0:
-                    refused += await _refused_handshakes(service, 10)
+                    refused += sum(await asyncio.gather(*(asyncio.to_thread(_refused, service) for _ in range(10))))
             return refused
 
         _, refused = await asyncio.gather(live(), gather_a_crowd())
@@ -241,10 +239,6 @@ async def test_a_thousand_idle_or_refused_hurt_no_live_stream(start_service, str
     assert sum(value for name, value in found.items() if name.startswith("mimi_refusals_total")) == CROWD
     await wait_for(service, 'mimi_sessions{kind="stream"}', 0)
     assert "Traceback" not in service.log
-
-
-async def _refused_handshakes(service, count: int) -> int:
-    return sum(await asyncio.gather(*(asyncio.to_thread(_refused, service) for _ in range(count))))
 
 
 def _refused(service) -> bool:

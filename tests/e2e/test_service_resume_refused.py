@@ -99,6 +99,29 @@ async def test_a_closed_stream_does_not_come_back(service, stream):
         assert await client.closing() == (1008, "resume_refused")
 
 
+async def test_a_close_that_nobody_waits_for_frees_the_parked_place(service, stream):
+    async with stream(service, "levels=1") as client:
+        await client.until("ready")
+        await client.connection.send(bytes(60_000))
+        await client.send("close")
+        await client.receive()
+        client.connection.transport.abort()
+    await wait_for(service, "streams", 0)
+    await wait_for(service, "parked", 0)
+
+
+@pytest.mark.parametrize(("code", "final"), [(1000, True), (1001, False), (4000, False)])
+async def test_a_close_frame_ends_the_stream_if_it_says_that_all_is_done(service, stream, code, final):
+    async with stream(service, "levels=1") as client:
+        token = (await client.until("ready"))["resume_token"]
+        await client.connection.close(code)
+    async with stream(service, f"resume_token={token}") as client:
+        if final:
+            assert await client.closing() == (1008, "resume_refused")
+        else:
+            assert (await client.until("ready"))["resumed"]
+
+
 async def test_a_refused_stream_does_not_come_back(service, stream):
     async with stream(service, "levels=1") as client:
         token = (await client.until("ready"))["resume_token"]

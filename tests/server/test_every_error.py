@@ -20,7 +20,8 @@ BRANCHES = {code for code, cls in error_classes().items() if cls.__subclasses__(
 
 REST, FLOW, EXAMPLES = "e2e/test_service_rest.py", "e2e/test_service_rest_flow.py", "e2e/test_service_openapi.py"
 STREAM, LIMITS, TOKENS = "e2e/test_service_hostile.py", "e2e/test_service_limits.py", "e2e/test_service_tokens.py"
-BOUNDS, RESUME, MIGRATE = "e2e/test_service_bounds.py", "e2e/test_service_resume.py", "e2e/test_service_migrate.py"
+BOUNDS, RESUME, NO_RESUME = "e2e/test_service_bounds.py", "e2e/test_service_resume.py", "e2e/test_service_resume_refused.py"
+SNAPSHOTS = "e2e/test_service_snapshots.py"
 SESSION, MODEL, CONVERT = "codec_core/test_session.py", "codec_core/test_model.py", "codec_core/convert/test_converter.py"
 PROVOKED_BY = {
     "model_access": (MODEL, "test_a_missing_file_is_named"),
@@ -46,10 +47,10 @@ PROVOKED_BY = {
     "handshake_rate": (BOUNDS, "test_handshakes_come_no_faster_than_they_may"),
     "connections": (BOUNDS, "test_connections_are_limited_and_told_so"),
     "overloaded": (BOUNDS, "test_a_service_at_its_limit_refuses_by_name_and_says_that_it_is_not_ready"),
-    "resume_refused": (RESUME, "test_forged_tokens_are_refused"),
-    "resume_lost": (RESUME, "test_what_is_no_longer_held_is_refused_by_name"),
+    "resume_refused": (NO_RESUME, "test_forged_tokens_are_refused"),
+    "resume_lost": (NO_RESUME, "test_what_is_no_longer_held_is_refused_by_name"),
     "taken_over": (RESUME, "test_a_second_connection_takes_a_half_open_one_over"),
-    "snapshot_store": (MIGRATE, "test_hostile_snapshots_are_refused"),
+    "snapshot_store": (SNAPSHOTS, "test_hostile_snapshots_are_refused"),
     "request_timeout": (BOUNDS, "test_who_says_nothing_or_only_half_of_it_is_hung_up_on"),
     "draining": (LIMITS, "test_sigterm_closes_those_that_stay"),
     "unauthorized": ("e2e/test_service_keys.py", "test_requests"),
