@@ -13,8 +13,9 @@ import pytest
 import soundfile
 
 from codec_core.clip import decode_clip, encode_clip
-from codec_core.codes_file import CodesDocument, parse_codes, serialize_codes
-from codec_core.pcm import to_int16
+from codec_core.codes_file import CodesDocument, serialize_codes
+from codec_core.pcm import PcmIntake, to_int16
+from server.sample_format import mulaw_decode
 
 OCTETS = {"content-type": "application/octet-stream"}
 HUGE = np.full(1920, 3e38, "<f4").tobytes()
@@ -74,33 +75,34 @@ async def test_no_samples_fit_only_into_wav(service):
         assert (await http.post("/v1/decode", headers=OCTETS)).content[:4] == b"RIFF"
 
 
-@pytest.mark.parametrize("media", ["application/octet-stream", "application/x-mimi"])
-async def test_frames_come_while_later_ones_are_made(start_service, default_model, media):
+@pytest.mark.parametrize(("media", "header"), [("application/octet-stream", b""), ("application/x-mimi", b"MIMI\x08\0\0\0")])
+async def test_frames_come_while_later_ones_are_made(start_service, default_model, media, header):
     service = start_service("--model", "default", "--spool-memory-bytes", "1000")
-    seconds = 60
-    pcm = (np.random.default_rng(3).normal(0, 0.1, 24_000 * seconds) * 32_768).astype("<i2")
-    headers = {**OCTETS, "accept": media}
+    # A quarter of an hour, of which the first second is awaited: too long to be done before anyone can look.
+    frames = 900 * 25 // 2
+    squeezed = np.random.default_rng(3).integers(0, 256, frames * 640, np.uint8)
+    query, headers = "levels=8&format=mulaw&sample_rate=8000", {**OCTETS, "accept": media}
     async with (
         client_of(service) as http,
-        http.stream("POST", "/v1/encode?levels=8", content=pcm.tobytes(), headers=headers) as answer,
+        http.stream("POST", f"/v1/encode?{query}", content=squeezed.tobytes(), headers=headers) as answer,
     ):
         assert answer.status_code == 200
-        frames = seconds * 25 // 2
-        assert answer.headers["x-mimi-samples"] == str(len(pcm))
+        assert answer.headers["x-mimi-samples"] == str(1920 * frames)
         assert answer.headers["x-mimi-frames"] == str(frames)
-        assert int(answer.headers["content-length"]) == 16 * frames + 8 * (media == "application/x-mimi")
-        pieces = answer.aiter_raw()
-        received = await anext(pieces)
+        assert int(answer.headers["content-length"]) == len(header) + 16 * frames
+        received = b""
+        async for piece in answer.aiter_raw():
+            received += piece
+            if len(received) >= len(header) + 16 * 12:
+                break
         load = (await http.get("/v1/info")).json()["load"]
         assert (load["conversions"], load["frames"] < frames) == (1, True)
-        received += b"".join([piece async for piece in pieces])
-    expected = encode_clip(default_model, pcm[: 1920 * 50], 8)
-    if media == "application/x-mimi":
-        found = parse_codes(received, "mimi").codes
-    else:
-        found = np.frombuffer(received, "<u2").reshape(-1, 8).T
-    assert found.shape == (8, frames)
-    assert np.array_equal(found[:, :50], expected)
+    async with client_of(service) as http:
+        await load_when(http, lambda load: (load["conversions"], load["spooled_bytes"]) == (0, 0))
+    assert received.startswith(header)
+    pcm = PcmIntake(8_000, 1, "int16").push(mulaw_decode(squeezed[: 640 * 30]))
+    found = np.frombuffer(received[len(header) :][: 16 * 12], "<u2").reshape(-1, 8).T
+    assert np.array_equal(found, encode_clip(default_model, pcm[: 1920 * 12], 8))
 
 
 async def test_a_client_that_does_not_read_keeps_no_place_and_is_cut(start_service, speech):
