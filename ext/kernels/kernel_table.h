@@ -58,6 +58,7 @@ struct AttentionTask {
     const float* query;  // [head_dim]
     const float* keys;   // this head's part of slot 0; slots are `slot_stride` floats apart
     const float* values;
+    const float* next_keys;     // of the query that comes next, fetched meanwhile; nullptr: the same keys, or unknown
     std::size_t slot_stride;    // floats
     const std::int32_t* slots;  // [count]: slot of each key; negative: a place that counts but is not seen
     std::size_t count;          // >= 1
