@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from codec_core import _ext
+from codec_core.bench.peers import OURS
+from codec_core.bench.transformers_form import write_transformers_form
 from codec_core.convert import convert_model
 from codec_core.errors import SettingError
 from codec_core.model import resolve_model_path
@@ -25,6 +27,20 @@ class SameWeights:
     """For our engine."""
     kyutai: Path
     """Kyutai's checkpoint, which moshi and rustymimi read."""
+    transformers: Path
+    """A directory as the transformers library saves it."""
+
+    @classmethod
+    def of(cls, model: Path, kyutai: Path, folder: Path) -> SameWeights:
+        """Add the form that is still missing, in ``folder``."""
+        theirs = folder / "transformers"
+        theirs.mkdir()
+        write_transformers_form(kyutai, _ext.inspect_model(str(model))["geometry"], theirs)
+        return cls(model, kyutai, theirs)
+
+    def for_kind(self, kind: str) -> str:
+        """Return what the codec of this kind reads."""
+        return str({OURS: self.model, "transformers": self.transformers}.get(kind, self.kyutai))
 
 
 def same_weights(model: str, checkpoint: Path | None, folder: Path) -> SameWeights:
@@ -49,7 +65,7 @@ def same_weights(model: str, checkpoint: Path | None, folder: Path) -> SameWeigh
             write_synthetic(checkpoint, "full")
         ours = folder / "ours.gguf"
         convert_model(checkpoint, ours)
-        return SameWeights(ours, checkpoint)
+        return SameWeights.of(ours, checkpoint, folder)
     if checkpoint is None:
         raise SettingError("peer-weights", "none", f"the checkpoint that {model} was converted from")
     ours = resolve_model_path(model)
@@ -58,4 +74,4 @@ def same_weights(model: str, checkpoint: Path | None, folder: Path) -> SameWeigh
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if source != found:
         raise SettingError("peer-weights", f"{checkpoint} of SHA-256 {found}", f"what {model} was converted from: {source}")
-    return SameWeights(ours, checkpoint)
+    return SameWeights.of(ours, checkpoint, folder)

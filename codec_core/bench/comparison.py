@@ -8,9 +8,10 @@ medians of CPU time.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -61,6 +62,7 @@ def compare(
     ours: Contender,
     peers: Sequence[Contender],
     state: SteadyState,
+    *,
     batches: Sequence[int],
     seconds: float,
     progress: Progress,
@@ -80,52 +82,51 @@ def compare(
 
     """
     comparison = Comparison()
-    total = len(batches) * (len(peers) + 2)
+    steps = len(peers) + 2
     for number, batch in enumerate(batches):
         with TemporaryDirectory(prefix="mimi-bench-") as folder, ExitStack() as stack:
             np.save(Path(folder) / "pcm.npy", state.pcm)
             np.save(Path(folder) / "codes.npy", state.codes)
+            warm_up = partial(PeerProcess.open, levels=state.levels, batch=batch, folder=Path(folder))
             running = []
-            for done, process in enumerate(_open_all(ours, peers, state.levels, batch, Path(folder), comparison, stack)):
+            for process in _open_all([ours, *peers], warm_up, comparison.notices, stack):
                 running.append(process)
-                progress(number * (len(peers) + 2) + done, total)
+                progress(number * steps + len(running), len(batches) * steps)
             comparison.results += _measure(running, state.levels, batch, seconds)
-        progress((number + 1) * (len(peers) + 2), total)
+        progress((number + 1) * steps, len(batches) * steps)
     return comparison
 
 
 def _open_all(
-    ours: Contender,
-    peers: Sequence[Contender],
-    levels: int,
-    batch: int,
-    folder: Path,
-    comparison: Comparison,
-    stack: ExitStack,
+    contenders: Sequence[Contender], warm_up: Callable[[PeerProcess], None], notices: list[str], stack: ExitStack
 ) -> Iterator[PeerProcess]:
-    """Start and warm up whoever can be; note who cannot."""
-    engine = stack.enter_context(PeerProcess(ours))
-    engine.open(levels, batch, folder)
-    yield engine
+    """Start and warm up whoever can be, and note who cannot; the first, which is ours, must."""
     missing: dict[str, list[str]] = {}
-    there = set()
-    for peer in peers:
-        if peer.kind in there:
+    settled = set()
+    for contender in contenders:
+        if contender.kind in settled:
             continue
-        process = stack.enter_context(PeerProcess(peer))
+        process = stack.enter_context(PeerProcess(contender))
         try:
-            process.open(levels, batch, folder)
+            warm_up(process)
         except PeerMissingError:
-            missing.setdefault(peer.kind, []).append(peer.python)
+            missing.setdefault(contender.kind, []).append(contender.python)
             continue
         except UnavailableError as error:
-            comparison.notices.append(f"batch {batch}: {error.subject}: {error.found}")
+            if contender is contenders[0]:
+                raise
+            _note(notices, f"{error.subject}: {error.found}")
         else:
             yield process
-        there.add(peer.kind)
-    absent = {kind: pythons for kind, pythons in missing.items() if kind not in there}
-    notices = [f"{kind}: not installed in {', '.join(pythons)}" for kind, pythons in absent.items()]
-    comparison.notices += [notice for notice in notices if notice not in comparison.notices]
+        settled.add(contender.kind)
+    for kind, pythons in missing.items():
+        if kind not in settled:
+            _note(notices, f"{kind}: not installed in {', '.join(pythons)}")
+
+
+def _note(notices: list[str], notice: str) -> None:
+    if notice not in notices:
+        notices.append(notice)
 
 
 def _measure(running: Sequence[PeerProcess], levels: int, batch: int, seconds: float) -> Iterator[Result]:

@@ -45,7 +45,7 @@ class Side:
         self.pcm, self.codes = np.load(request["pcm"]), np.load(request["codes"])
         if self.most_lanes is not None and self.batch > self.most_lanes:
             raise ValueError(f"at most {self.most_lanes} streams in a batch")
-        self.open()
+        self._open()
 
     @property
     def name(self) -> str:
@@ -58,8 +58,8 @@ class Side:
         heard = []
         for first in range(0, frames, WARM_UP_CHUNK_FRAMES):
             part = slice(first, first + WARM_UP_CHUNK_FRAMES)
-            heard.append(self.encode(np.stack([self.pcm[part].reshape(-1)] * self.batch)))
-            self.decode(np.stack([self.codes[part].T] * self.batch))
+            heard.append(self._encode(np.stack([self.pcm[part].reshape(-1)] * self.batch)))
+            self._decode(np.stack([self.codes[part].T] * self.batch))
         return np.concatenate([codes[0].T for codes in heard])
 
     def time(self, direction: str, calls: int) -> dict[str, list[float]]:
@@ -68,7 +68,7 @@ class Side:
         for i in range(calls):
             lanes = (np.arange(self.batch) + i) % len(self.pcm)
             step, frames = (
-                (self.encode, self.pcm[lanes]) if direction == "encode" else (self.decode, self.codes[lanes, :, None])
+                (self._encode, self.pcm[lanes]) if direction == "encode" else (self._decode, self.codes[lanes, :, None])
             )
             wall, cpu = time.perf_counter(), time.process_time()
             step(frames)
@@ -76,39 +76,40 @@ class Side:
             wall_ms.append((time.perf_counter() - wall) * 1000)
         return {"wall_ms": wall_ms, "cpu_ms": cpu_ms}
 
-    def open(self) -> None:
+    def _open(self) -> None:
         """Load the weights and begin ``batch`` streams."""
         raise NotImplementedError
 
-    def encode(self, pcm: Any) -> Any:
+    def _encode(self, pcm: Any) -> Any:
         """float32 [batch, samples], whole frames -> int [batch, levels, frames]."""
         raise NotImplementedError
 
-    def decode(self, codes: Any) -> Any:
+    def _decode(self, codes: Any) -> Any:
         """int32 [batch, levels, frames] -> sound."""
         raise NotImplementedError
 
 
 class Mimi(Side):
-    """This project's engine, on one thread."""
+    """Our own engine, on one thread."""
 
     distributions = ("mimi-server",)
 
-    def open(self) -> None:
+    def _open(self) -> None:
         self.model = importlib.import_module("codec_core").CodecModel.open(self.weights, threads=1)
         self.encoders = [self.model.encoder(self.levels) for _ in range(self.batch)]
         self.decoders = [self.model.decoder(self.levels) for _ in range(self.batch)]
 
     @property
     def name(self) -> str:
+        """What was measured, and how it was opened."""
         info = self.model.info
         return f"{super().name}, {info.weight_class}, {info.numerics}, {info.isa}"
 
-    def encode(self, pcm: Any) -> Any:
+    def _encode(self, pcm: Any) -> Any:
         frames = np.split(pcm, pcm.shape[1] // self.pcm.shape[1], axis=1)
         return np.stack([self.model.encode_batch(self.encoders, frame) for frame in frames], axis=2)
 
-    def decode(self, codes: Any) -> Any:
+    def _decode(self, codes: Any) -> Any:
         return [self.model.decode_batch(self.decoders, codes[:, :, i]) for i in range(codes.shape[2])]
 
 
@@ -118,31 +119,31 @@ class Rustymimi(Side):
     distributions = ("rustymimi",)
     most_lanes = 1
 
-    def open(self) -> None:
+    def _open(self) -> None:
         tokenizer = importlib.import_module("rustymimi").Tokenizer
         self.tokenizer = tokenizer(self.weights, num_codebooks=self.levels)
 
-    def encode(self, pcm: Any) -> Any:
+    def _encode(self, pcm: Any) -> Any:
         return self.tokenizer.encode_step(pcm[:, None])
 
-    def decode(self, codes: Any) -> Any:
+    def _decode(self, codes: Any) -> Any:
         return self.tokenizer.decode_step(np.ascontiguousarray(codes, dtype=np.uint32))
 
 
 class TorchSide(Side):
     """What runs on PyTorch: one thread, no gradients."""
 
-    def open(self) -> None:
+    def _open(self) -> None:
         self.torch = importlib.import_module("torch")
         self.torch.set_num_threads(1)
         self.torch.set_grad_enabled(False)
-        self.load()
+        self._load()
 
-    def load(self) -> None:
+    def _load(self) -> None:
         """Load the weights and begin the streams."""
         raise NotImplementedError
 
-    def tensor(self, array: Any) -> Any:
+    def _tensor(self, array: Any) -> Any:
         """Return an array as PyTorch takes it."""
         return self.torch.from_numpy(np.ascontiguousarray(array))
 
@@ -153,16 +154,16 @@ class Moshi(TorchSide):
     distributions = ("moshi", "torch")
     full_work_from_the_start = True
 
-    def load(self) -> None:
+    def _load(self) -> None:
         loaders = importlib.import_module("moshi.models.loaders")
         self.model = loaders.get_mimi(self.weights, device="cpu", num_codebooks=self.levels)
         self.model.streaming_forever(self.batch)
 
-    def encode(self, pcm: Any) -> Any:
-        return self.model.encode(self.tensor(pcm[:, None])).numpy()
+    def _encode(self, pcm: Any) -> Any:
+        return self.model.encode(self._tensor(pcm[:, None])).numpy()
 
-    def decode(self, codes: Any) -> Any:
-        return self.model.decode(self.tensor(codes.astype(np.int64)))
+    def _decode(self, codes: Any) -> Any:
+        return self.model.decode(self._tensor(codes.astype(np.int64)))
 
 
 class Transformers(TorchSide):
@@ -170,23 +171,23 @@ class Transformers(TorchSide):
 
     distributions = ("transformers", "torch")
 
-    def load(self) -> None:
+    def _load(self) -> None:
         model = importlib.import_module("transformers").MimiModel
-        self.model = model.from_pretrained(self.weights).eval()
+        self.model = model.from_pretrained(self.weights, use_cache=True).eval()
         takes = inspect.signature(self.model.encode).parameters
         self.cache = "cache" if "encoder_cache" in takes else "past_key_values"
         self.encoder_state: dict[str, Any] = {}
         self.decoder_state: dict[str, Any] = {}
 
-    def encode(self, pcm: Any) -> Any:
+    def _encode(self, pcm: Any) -> Any:
         streaming = self.encoder_state | {"use_streaming": True}
-        result = self.model.encode(self.tensor(pcm[:, None]), num_quantizers=self.levels, return_dict=True, **streaming)
+        result = self.model.encode(self._tensor(pcm[:, None]), num_quantizers=self.levels, return_dict=True, **streaming)
         name = f"encoder_{self.cache}"
         self.encoder_state = {name: result[name], "padding_cache": result["padding_cache"]}
         return result.audio_codes.numpy()
 
-    def decode(self, codes: Any) -> Any:
-        result = self.model.decode(self.tensor(codes.astype(np.int64)), return_dict=True, **self.decoder_state)
+    def _decode(self, codes: Any) -> Any:
+        result = self.model.decode(self._tensor(codes.astype(np.int64)), return_dict=True, **self.decoder_state)
         name = f"decoder_{self.cache}"
         self.decoder_state = {name: result[name]}
         return result.audio_values

@@ -48,7 +48,9 @@ class Measurement:
     """The limit by the median."""
 
     @classmethod
-    def of(cls, model: CodecModel, levels: int, batch: int, direction: str, times: CallTimes, limit_ms: float) -> Measurement:
+    def of(
+        cls, model: CodecModel, times: CallTimes, *, levels: int, batch: int, direction: str, limit_ms: float
+    ) -> Measurement:
         """Say what the times of calls mean."""
         info, per_frame, cpu = model.info, times.wall_ms_median / batch, times.cpu_ms_median / batch
         frame_ms = 1000 / info.frame_rate_hz
@@ -159,7 +161,8 @@ class _Measuring:
                 lanes = Lanes(variant, state, batch)
                 for direction, times in self._timed(lanes):
                     limit_ms = work.limit_ms(direction, batch, peak)
-                    self._speed.measurements.append(Measurement.of(variant, levels, batch, direction, times, limit_ms))
+                    row = Measurement.of(variant, times, levels=levels, batch=batch, direction=direction, limit_ms=limit_ms)
+                    self._speed.measurements.append(row)
                 if self._choice.profile and variant.info.threads == 1:
                     self._speed.stages += time_stages(variant, lanes, levels, self._choice.seconds)
 

@@ -38,19 +38,24 @@ class StageTimes:
 
 def time_stages(model: CodecModel, lanes: Lanes, levels: int, seconds: float) -> list[StageTimes]:
     """Time the stages of both directions for ``seconds`` each. ``model`` has one thread."""
-    encoders, decoders = ([session.native for session in sessions] for sessions in (lanes.encoders, lanes.decoders))
+    encoders = [session.native for session in lanes.encoders]
+    decoders = [session.native for session in lanes.decoders]
     steps: dict[str, Callable[[int, object], Any]] = {
         "encode": lambda i, observer: _ext.encode_batch(encoders, lanes.pcm(i), observer),
         "decode": lambda i, observer: _ext.decode_batch(decoders, lanes.codes(i), observer),
     }
-    return [_time_direction(model, direction, levels, len(encoders), steps[direction], seconds) for direction in steps]
+    return [
+        _time_direction(model, step, direction=direction, levels=levels, batch=len(encoders), seconds=seconds)
+        for direction, step in steps.items()
+    ]
 
 
 def _time_direction(
-    model: CodecModel, direction: str, levels: int, batch: int, step: Callable[[int, object], Any], seconds: float
+    model: CodecModel, step: Callable[[int, object], Any], *, direction: str, levels: int, batch: int, seconds: float
 ) -> StageTimes:
     clock = _ext.StageClock()
-    watched_ms, plain_ms = [], []
+    watched_ms: list[float] = []
+    plain_ms: list[float] = []
     step(0, None)
     stop = time.perf_counter() + seconds
     while len(plain_ms) < FEWEST_CALLS or time.perf_counter() < stop:

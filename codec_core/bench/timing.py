@@ -38,7 +38,8 @@ class CallTimes:
 def time_calls(step: Callable[[int], Any], seconds: float) -> CallTimes:
     """Call ``step(0)`` once untimed, then ``step(i)`` until ``seconds`` have passed and at least :data:`FEWEST_CALLS` times."""
     step(0)
-    wall_ms, cpu_ms = [], []
+    wall_ms: list[float] = []
+    cpu_ms: list[float] = []
     stop = time.perf_counter() + seconds
     while len(wall_ms) < FEWEST_CALLS or time.perf_counter() < stop:
         wall, cpu = time.perf_counter(), time.process_time()

@@ -13,8 +13,7 @@ import typer
 
 from codec_core import CodecModel, __version__, _ext
 from codec_core.bench.checkpoints import same_weights
-from codec_core.bench.comparison import Comparison, compare
-from codec_core.bench.limits import workload
+from codec_core.bench.comparison import compare
 from codec_core.bench.machine import describe_machine
 from codec_core.bench.memory import Loading, Memory, measure_memory
 from codec_core.bench.peers import OURS, PEERS, Contender
@@ -71,7 +70,15 @@ def command(
         # Peers compute what Kyutai's own code does, so ours does.
         sizes = numbers("batch", batch or PEER_BATCHES)
         wanted = numbers("levels", levels or str(PEER_LEVELS))
-        _compare(model, sizes, wanted, seconds, pythons, peer_weights, as_json)
+        _compare(
+            model,
+            batches=sizes,
+            levels=wanted,
+            seconds=seconds,
+            pythons=pythons,
+            checkpoint=peer_weights,
+            as_json=as_json,
+        )
         return
     opened = CodecModel.open(model)
     choice = Choice(
@@ -131,6 +138,7 @@ def _fields(opened: CodecModel, host: dict[str, Any], speed: Speed, memory: Memo
 
 def _compare(
     model: str,
+    *,
     batches: Sequence[int],
     levels: Sequence[int],
     seconds: float,
@@ -148,12 +156,12 @@ def _compare(
         info = opened.info
         del opened
         found = compare(
-            Contender(OURS, sys.executable, str(weights.model)),
-            [Contender(kind, python, str(weights.kyutai)) for kind in PEERS for python in pythons],
+            Contender(OURS, sys.executable, weights.for_kind(OURS)),
+            [Contender(kind, python, weights.for_kind(kind)) for kind in PEERS for python in pythons],
             state,
-            batches,
-            seconds,
-            progress,
+            batches=batches,
+            seconds=seconds,
+            progress=progress,
         )
     for notice in found.notices:
         print_warning(notice)

@@ -121,13 +121,16 @@ def bar(share: float) -> str:
 
 def _print_memory(console: Console, memory: Memory, loading: Loading) -> None:
     words = "within" if memory.within_bound else "ABOVE"
-    console.print(
-        f"\nmemory {human_bytes(memory.in_use_bytes)} with {memory.sessions} duplex streams: {human_bytes(memory.weights_bytes)}"
-        f" weights, {human_bytes(memory.session_bytes)} a stream, {human_bytes(memory.overhead_bytes)} besides"
-        f" ({human_bytes(memory.before_bytes)} before the model); {words} {human_bytes(memory.bound_bytes)}"
-        " = weights + 20 MB a stream + 100 MB"
+    parts = (
+        f"{human_bytes(memory.weights_bytes)} weights",
+        f"{human_bytes(memory.session_bytes)} a stream",
+        f"{human_bytes(memory.overhead_bytes)} besides ({human_bytes(memory.before_bytes)} before the model)",
     )
     console.print(
-        f"loading {loading.warm_seconds:.2f} s warm, {loading.cold_seconds:.2f} s cold, at most {human_bytes(loading.peak_bytes)}"
-        f" in memory meanwhile, {loading.peak_bytes / loading.file_bytes:.2f} times the file"
+        f"\nmemory {human_bytes(memory.in_use_bytes)} with {memory.sessions} duplex streams: {', '.join(parts)};"
+        f" {words} {human_bytes(memory.bound_bytes)} = weights + 20 MB a stream + 100 MB"
+    )
+    console.print(
+        f"loading {loading.warm_seconds:.2f} s warm, {loading.cold_seconds:.2f} s cold; takes"
+        f" {human_bytes(loading.peak_bytes)} meanwhile, {loading.peak_bytes / loading.file_bytes:.2f} times the file"
     )
