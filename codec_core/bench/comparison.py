@@ -88,37 +88,36 @@ def compare(
             np.save(Path(folder) / "pcm.npy", state.pcm)
             np.save(Path(folder) / "codes.npy", state.codes)
             warm_up = partial(PeerProcess.open, levels=state.levels, batch=batch, folder=Path(folder))
-            running = []
-            for process in _open_all([ours, *peers], warm_up, comparison.notices, stack):
-                running.append(process)
+            running = [stack.enter_context(PeerProcess(ours))]
+            warm_up(running[0])
+            for process in _opened(peers, warm_up, comparison.notices, stack):
                 progress(number * steps + len(running), len(batches) * steps)
+                running.append(process)
             comparison.results += _measure(running, state.levels, batch, seconds)
         progress((number + 1) * steps, len(batches) * steps)
     return comparison
 
 
-def _open_all(
-    contenders: Sequence[Contender], warm_up: Callable[[PeerProcess], None], notices: list[str], stack: ExitStack
+def _opened(
+    peers: Sequence[Contender], warm_up: Callable[[PeerProcess], None], notices: list[str], stack: ExitStack
 ) -> Iterator[PeerProcess]:
-    """Start and warm up whoever can be, and note who cannot; the first, which is ours, must."""
+    """Start and warm up whoever can be, and note who cannot."""
     missing: dict[str, list[str]] = {}
     settled = set()
-    for contender in contenders:
-        if contender.kind in settled:
+    for peer in peers:
+        if peer.kind in settled:
             continue
-        process = stack.enter_context(PeerProcess(contender))
+        process = stack.enter_context(PeerProcess(peer))
         try:
             warm_up(process)
         except PeerMissingError:
-            missing.setdefault(contender.kind, []).append(contender.python)
+            missing.setdefault(peer.kind, []).append(peer.python)
             continue
         except UnavailableError as error:
-            if contender is contenders[0]:
-                raise
             _note(notices, f"{error.subject}: {error.found}")
         else:
             yield process
-        settled.add(contender.kind)
+        settled.add(peer.kind)
     for kind, pythons in missing.items():
         if kind not in settled:
             _note(notices, f"{kind}: not installed in {', '.join(pythons)}")

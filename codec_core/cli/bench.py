@@ -22,7 +22,7 @@ from codec_core.bench.streams import SteadyState
 from codec_core.cli import bench_report
 from codec_core.cli.options import JsonOption, ModelOption
 from codec_core.cli.report import announced_progress, print_json, print_warning, progress_bar
-from codec_core.errors import SettingError
+from codec_core.errors import SettingError, UnavailableError
 
 ALL_ISAS: Final = "all"
 PEER_BATCHES: Final = "1,16"
@@ -165,6 +165,8 @@ def _compare(
         )
     for notice in found.notices:
         print_warning(notice)
+    if all(result.kind == OURS for result in found.results):
+        raise UnavailableError("peers", f"none in {', '.join(pythons)}", f"{' or '.join(PEERS)}; --peer-python names another")
     if as_json:
         print_json({"version": __version__, "machine": host, "model": asdict(info), **asdict(found)})
     else:

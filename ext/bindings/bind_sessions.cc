@@ -60,8 +60,10 @@ public:
         if (observer.is_none()) return;
         if (nb::isinstance<StageClock>(observer))
             chosen_ = nb::cast<StageClock*>(observer);
-        else
+        else if (nb::isinstance<nb::callable>(observer))
             chosen_ = &callable_.emplace(nb::cast<nb::callable>(observer));
+        else
+            throw nb::type_error("observer: a callable, a StageClock or None");
     }
     StageObserver* get() const { return chosen_; }
 
