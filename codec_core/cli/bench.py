@@ -1,4 +1,4 @@
-"""Measure speed, memory and how far from the limit this machine is."""
+"""Measure encoding and decoding on this machine."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from codec_core.cli.report import announced_progress, print_json, print_warning,
 from codec_core.errors import SettingError, UnavailableError
 
 ALL_ISAS: Final = "all"
+BATCHES: Final = "1,4,16"
 PEER_BATCHES: Final = "1,16"
 PEER_LEVELS: Final = 8
 _MOST: Final = 4096
@@ -59,7 +60,7 @@ def command(
     peer_weights: PeerWeightsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure speed, memory and how far from the limit this machine is.
+    """Measure encoding and decoding on this machine.
 
     Streams are first brought to the state of long-running ones (attention context full), then every call is timed. Figures are
     medians, by the clock and in CPU time; the limit is the least time that the model's multiplications and the reading of its
@@ -68,8 +69,8 @@ def command(
     if peers:
         pythons = [str(path) for path in peer_python or [Path(sys.executable)]]
         # Peers compute what Kyutai's own code does, so ours does.
-        sizes = numbers("batch", batch or PEER_BATCHES)
-        wanted = numbers("levels", levels or str(PEER_LEVELS))
+        sizes = numbers("batch", PEER_BATCHES if batch is None else batch)
+        wanted = numbers("levels", str(PEER_LEVELS) if levels is None else levels)
         _compare(
             model,
             batches=sizes,
@@ -82,8 +83,8 @@ def command(
         return
     opened = CodecModel.open(model)
     choice = Choice(
-        batches=numbers("batch", batch or "1,4,16"),
-        levels=numbers("levels", levels or str(opened.info.default_levels), opened.info.levels),
+        batches=numbers("batch", BATCHES if batch is None else batch),
+        levels=numbers("levels", str(opened.info.default_levels) if levels is None else levels, opened.info.levels),
         numerics=tuple((numerics or opened.info.numerics).split(",")),
         isas=tuple(_ext.Kernels.usable_isas()) if isa == ALL_ISAS else tuple(isa.split(",")),
         threads=numbers("threads", threads),
