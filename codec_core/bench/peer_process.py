@@ -96,8 +96,18 @@ class Mimi(Side):
 
     def _open(self) -> None:
         self.model = importlib.import_module("codec_core").CodecModel.open(self.weights, threads=1)
-        self.encoders = [self.model.encoder(self.levels) for _ in range(self.batch)]
-        self.decoders = [self.model.decoder(self.levels) for _ in range(self.batch)]
+        self.encoders = [self.model.encoder(self.levels)]
+        self.decoders = [self.model.decoder(self.levels)]
+
+    def warm_up(self) -> Any:
+        """Warm up one stream of each direction, and continue it in every lane."""
+        lanes, self.batch = self.batch, 1
+        heard = super().warm_up()
+        self.batch = lanes
+        encoder, decoder = self.encoders[0].snapshot(), self.decoders[0].snapshot()
+        self.encoders = [self.model.restore_encoder(encoder) for _ in range(lanes)]
+        self.decoders = [self.model.restore_decoder(decoder) for _ in range(lanes)]
+        return heard
 
     @property
     def name(self) -> str:
