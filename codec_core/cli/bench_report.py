@@ -20,19 +20,32 @@ from codec_core.model import ModelInfo
 
 _BAR_COLUMNS: Final = 40
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
-_COLUMNS: Final = ("direction", "batch", "ms/frame", "CPU ms", "ms/call", "p95", "sessions", "a core", "limit ms", "of limit")
+_COLUMNS: Final = (
+    "direction",
+    "batch",
+    "ms/frame",
+    "CPU ms",
+    "ms/call",
+    "p95",
+    "sessions",
+    "a core",
+    "limit ms",
+    "of limit",
+    "x first",
+)
 
 
 def print_report(info: ModelInfo, host: dict[str, Any], speed: Speed, memory: Memory, loading: Loading) -> None:
     """Print everything that was measured of our engine."""
     console = result_console()
     _print_heading(console, info, host)
+    first = _first_of_each(speed.measurements)
     for (numerics, isa, threads, levels), rows in groupby(
         speed.measurements, lambda row: (row.numerics, row.isa, row.threads, row.levels)
     ):
         plural = "s" if threads > 1 else ""
         console.print(Text(f"\n{numerics}, {isa}, {threads} thread{plural}, {levels} levels", style="bold"))
-        console.print(_speed_table(list(rows)))
+        console.print(_speed_table(list(rows), first))
     for peak in speed.peaks:
         console.print(_peak_line(peak))
     for levels, work in speed.workloads.items():
@@ -73,13 +86,22 @@ def _table(columns: Sequence[str]) -> Table:
     return table
 
 
-def _speed_table(rows: list[Measurement]) -> Table:
+def _first_of_each(rows: list[Measurement]) -> dict[tuple[int, str], float]:
+    """Return the time of each batch and direction in the first variant: what the others are compared with."""
+    first: dict[tuple[int, str], float] = {}
+    for row in rows:
+        first.setdefault((row.batch, row.direction), row.ms_per_frame_median)
+    return first
+
+
+def _speed_table(rows: list[Measurement], first: dict[tuple[int, str], float]) -> Table:
     table = _table(_COLUMNS)
     for row in rows:
         times = (row.ms_per_frame_median, row.cpu_ms_per_frame_median, row.ms_per_call_median, row.ms_per_call_p95)
         sessions = (f"{row.sessions_in_real_time:.1f}", f"{row.sessions_per_core:.1f}")
         limit = (f"{row.limit_ms_per_frame:.3f}", f"{row.percent_of_limit:.0f} %")
-        table.add_row(row.direction, str(row.batch), *(f"{ms:.3f}" for ms in times), *sessions, *limit)
+        ratio = f"{row.ms_per_frame_median / first[row.batch, row.direction]:.2f}"
+        table.add_row(row.direction, str(row.batch), *(f"{ms:.3f}" for ms in times), *sessions, *limit, ratio)
     return table
 
 

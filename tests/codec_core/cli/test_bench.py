@@ -38,6 +38,9 @@ def test_variants_and_profile(mimi, tiny_gguf: Path) -> None:
             assert f"{numerics}, {isa}, 1 thread, 4 levels" in lines
             assert f"{numerics}, {isa}, 2 threads, 4 levels" in lines
             assert f"decode, batch 2, 4 levels, {numerics}, {isa}, 1 thread: where the time goes" in lines
+    rows = [line.split() for line in lines if line.startswith((" encode ", " duplex "))]
+    assert [row[-1] for row in rows[:2]] == ["1.00", "1.00"]
+    assert len(rows) == 2 * 2 * 2 * len(Kernels.usable_isas())
     assert any("encoder.transformer" in line and "█" in line for line in lines)
     assert all(line == line.rstrip() for line in lines)
 
