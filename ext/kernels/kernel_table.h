@@ -103,10 +103,20 @@ struct KernelTable {
     void (*nearest_codeword)(const NearestTask& task);
 };
 
+// Loops that measure what the machine can do at most. What they return only keeps them from being left out.
+struct LimitKernels {
+    std::size_t flop_per_round;
+    // Multiplies and adds `rounds` times flop_per_round / 2 values, each sum independent of enough others.
+    float (*multiply_add)(std::size_t rounds);
+    // Reads `count` floats, a multiple of 64, from end to end.
+    float (*read)(const float* values, std::size_t count);
+};
+
 // What one instruction set offers.
 struct IsaKernels {
     KernelTable kyutai;
     KernelTable ggml;
+    LimitKernels limits;
 };
 
 }  // namespace mimi
