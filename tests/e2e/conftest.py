@@ -219,8 +219,9 @@ def running_service(
     folder: Path, model_path: Path | str, *options: str, program: Sequence[str] = (sys.executable, "-P", "-m", "server")
 ) -> Iterator[RunningService]:
     log_path = folder / f"service-{time.monotonic_ns()}.log"
-    # A machine that stands still for a while makes answers late, which is nobody's fault here.
-    command = [*program, "--port", "0", "--model", str(model_path), "--lag-limit-ms", "600000", *options]
+    # A machine that stands still for a while makes answers late, which is nobody's fault here, and nobody is refused for it.
+    patience = ("--lag-limit-ms", "600000", "--admission", "count")
+    command = [*program, "--port", "0", "--model", str(model_path), *patience, *options]
     with log_path.open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, env=os.environ.copy())
     try:

@@ -18,6 +18,7 @@ from codec_core.clip import encode_clip
 
 CROWD = 1_000
 FRAME = bytes(3840)
+SLOW = ("--model", "default", "--max-latency-ms", "1")
 HANDSHAKE = (
     b"GET /v1/stream?levels=1 HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
@@ -96,7 +97,7 @@ async def test_handshakes_come_no_faster_than_they_may(start_service, stream):
 
 async def test_a_service_at_its_limit_refuses_by_name_and_says_that_it_is_not_ready(start_service, stream):
     """ANCHORS C3, E3, 6.4: refused by what was measured, with a reason and a time to come back."""
-    service = start_service("--model", "default", "--max-latency-ms", "1", "--retry-after-ms", "2345")
+    service = start_service("--admission", "measured", *SLOW, "--retry-after-ms", "2345")
     async with httpx.AsyncClient(base_url=service.url) as http:
         assert (await http.get("/readyz")).status_code == 200
         async with stream(service, "levels=8") as first:
@@ -111,7 +112,6 @@ async def test_a_service_at_its_limit_refuses_by_name_and_says_that_it_is_not_re
             ready = await http.get("/readyz")
             assert ready.status_code == 503
             assert "expected at most 1 ms" in ready.json()["checks"]["headroom"]
-            # Who is there is served on.
             await first.connection.send(FRAME)
             await first.receive()
             found = await metrics_of(service)
@@ -123,7 +123,7 @@ async def test_a_service_at_its_limit_refuses_by_name_and_says_that_it_is_not_re
 
 
 async def test_admission_by_numbers_alone(start_service, stream):
-    service = start_service("--model", "default", "--max-latency-ms", "1", "--admission", "count", "--max-sessions", "3")
+    service = start_service(*SLOW, "--max-sessions", "3")
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(3):
             client = await stack.enter_async_context(stream(service, "levels=8"))
@@ -180,11 +180,11 @@ async def test_who_says_nothing_or_only_half_of_it_is_hung_up_on(start_service, 
 
 
 async def test_a_whole_request_and_a_stream_outlive_the_time_for_requests(start_service, stream):
-    service = start_service("--request-timeout-ms", "100")
+    service = start_service("--request-timeout-ms", "1000")
     async with stream(service, "levels=1") as client, httpx.AsyncClient(base_url=service.url) as http:
         await client.until("ready")
         assert (await http.get("/healthz")).status_code == 200
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1.5)
         await client.connection.send(FRAME)
         await client.receive()
         assert (await http.get("/healthz")).status_code == 200
