@@ -6,15 +6,17 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import soxr  # type: ignore[import-untyped]
 
 from codec_core.pcm import CODEC_RATE_HZ, PcmIntake, to_int16
 from server.errors import PayloadError
+from server.resampling import Resampler, ResamplerState, steady_delay_samples
+from server.wire import Audio, Codes
 from server.wire_settings import StreamSettings
 
 Float32Array = npt.NDArray[np.float32]
 
 WIRE_DTYPES: Final[dict[str, np.dtype[Any]]] = {"s16le": np.dtype("<i2"), "f32le": np.dtype("<f4"), "mulaw": np.dtype("u1")}
+FRAME_S: Final = 0.08
 _MULAW_BIAS: Final = 132
 _MULAW_LARGEST: Final = 32_635
 
@@ -53,6 +55,13 @@ def frame_bytes(settings: StreamSettings) -> int:
     return int(samples * settings.channels * WIRE_DTYPES[settings.format].itemsize)
 
 
+def audio_seconds(event: Audio | Codes, settings: StreamSettings) -> float:
+    """Tell how much real time a message stands for."""
+    if isinstance(event, Codes):
+        return len(event.frames) * FRAME_S
+    return len(event.data) / (WIRE_DTYPES[settings.format].itemsize * settings.channels * settings.sample_rate)
+
+
 class AudioIntake:
     """One stream's bytes in, 24 kHz mono float32 out; a sample may be split over any number of chunks."""
 
@@ -60,7 +69,8 @@ class AudioIntake:
         self._format = settings.format
         self._channels = settings.channels
         self._sample_bytes = WIRE_DTYPES[settings.format].itemsize * settings.channels
-        self._pcm = PcmIntake(settings.sample_rate, settings.channels, "float32" if settings.format == "f32le" else "int16")
+        self._pcm = PcmIntake(CODEC_RATE_HZ, settings.channels, "float32" if settings.format == "f32le" else "int16")
+        self._resampler = Resampler(settings.sample_rate, CODEC_RATE_HZ)
         self._split = b""
         self.received_samples = 0
         """Samples per channel taken in, at the client's rate."""
@@ -75,7 +85,7 @@ class AudioIntake:
         data = self._split + data
         whole = len(data) - len(data) % self._sample_bytes
         samples = self._samples(data[:whole])
-        ready = self._pcm.push(samples)
+        ready = self._resampler.push(self._pcm.push(samples))
         self._split = data[whole:]
         self.received_samples += len(samples)
         return ready
@@ -91,7 +101,21 @@ class AudioIntake:
             raise PayloadError(
                 "audio", found=f"{len(self._split)} bytes of a split sample at the end", expected="whole samples"
             )
-        return self._pcm.flush()
+        self._pcm.flush()
+        return self._resampler.flush()
+
+    def drop_split_sample(self) -> None:
+        """Forget the bytes of a sample whose rest never came."""
+        self._split = b""
+
+    def state(self) -> ResamplerState:
+        """Return what another intake needs to go on after the last whole sample; ``received_samples`` comes on top."""
+        return self._resampler.state()
+
+    def restore(self, state: ResamplerState, received_samples: int) -> None:
+        """Go on where another intake of the same settings was."""
+        self._resampler.restore(state)
+        self.received_samples = received_samples
 
     def _samples(self, data: bytes) -> npt.NDArray[Any]:
         samples = np.frombuffer(data, WIRE_DTYPES[self._format])
@@ -102,27 +126,38 @@ class AudioIntake:
 
 
 class AudioOutlet:
-    """One stream's 24 kHz mono float32 in, bytes of the agreed format and rate out."""
+    """One stream's 24 kHz mono float32 in, bytes of the agreed format and rate out.
+
+    At another rate than 24 kHz each push returns what was pushed so far, less a fixed delay and what was returned before: the
+    pieces are the same however often the stream moves to another outlet.
+    """
 
     def __init__(self, settings: StreamSettings) -> None:
         self._format = settings.format
-        self._resampler: soxr.ResampleStream | None = None
-        if settings.sample_rate != CODEC_RATE_HZ:
-            self._resampler = soxr.ResampleStream(CODEC_RATE_HZ, settings.sample_rate, 1, dtype="float32")
+        self._rate_hz = settings.sample_rate
+        self._resampler = Resampler(CODEC_RATE_HZ, settings.sample_rate)
+        self._delay_samples = steady_delay_samples(CODEC_RATE_HZ, settings.sample_rate)
         self.sent_samples = 0
         """Samples handed out, at the client's rate."""
 
     def push(self, pcm: Float32Array) -> bytes:
-        """Return the bytes that are ready; a resampler may hold some back or hand out more than a frame's worth."""
-        return self._bytes(pcm if self._resampler is None else _resample(self._resampler, pcm, last=False))
+        """Return the bytes that are due."""
+        pushed = self._resampler.pushed_samples + len(pcm)
+        due = pushed * self._rate_hz // CODEC_RATE_HZ - self._delay_samples - self._resampler.taken_samples
+        return self._bytes(self._resampler.push(pcm, due))
 
     def flush(self) -> bytes:
-        """Return what the resampler held back; the next push begins a new stream."""
-        if self._resampler is None:
-            return b""
-        tail = _resample(self._resampler, np.zeros(0, np.float32), last=True)
-        self._resampler.clear()
-        return self._bytes(tail)
+        """Return what is left; the next push begins a new stream."""
+        return self._bytes(self._resampler.flush())
+
+    def state(self) -> ResamplerState:
+        """Return what another outlet needs to go on; ``sent_samples`` comes on top."""
+        return self._resampler.state()
+
+    def restore(self, state: ResamplerState, sent_samples: int) -> None:
+        """Go on where another outlet of the same settings was."""
+        self._resampler.restore(state)
+        self.sent_samples = sent_samples
 
     def _bytes(self, pcm: Float32Array) -> bytes:
         self.sent_samples += len(pcm)
@@ -130,7 +165,3 @@ class AudioOutlet:
             return pcm.astype("<f4").tobytes()
         integers = to_int16(pcm)
         return mulaw_encode(integers).tobytes() if self._format == "mulaw" else integers.astype("<i2").tobytes()
-
-
-def _resample(resampler: soxr.ResampleStream, pcm: Float32Array, *, last: bool) -> Float32Array:
-    return np.asarray(resampler.resample_chunk(pcm, last=last), np.float32)

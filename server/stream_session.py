@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,45 +19,79 @@ from codec_core.framing import FrameAccumulator
 from server.codec_executor import CodecExecutor
 from server.errors import ProtocolError
 from server.frame_errors import naming_frame
+from server.replay_window import Answer
 from server.sample_format import AudioIntake, AudioOutlet
-from server.wire import Ack, Audio, Close, Codes, Event, Flush, Hello, Ping, Reset
+from server.stream_state import StreamCounters, StreamState
+from server.wire import Audio, Codes, Event, Flush, Ping, Reset
 from server.wire_messages import KIND_PCM, pack_codes, pack_frame, server_text
-from server.wire_settings import StreamSettings
 
-Send = Callable[[str | bytes], Awaitable[None]]
+Send = Callable[[Answer], Awaitable[None]]
 Array = npt.NDArray[Any]
 
 
 class StreamSession:
-    """The codec's side of one connection.
+    """The codec's side of one stream. Making one from a snapshot takes time: do it off the event loop.
 
     Args:
-        settings: what was agreed.
+        state: where to begin; a new stream's holds only its settings.
         model: the model; the session takes an encoder, a decoder or both of it.
         executor: runs their steps.
-        send: sends one message to the client; returns once it is on its way.
+        send: sends one answer; returns once the next may be made.
+
+    Raises:
+        SnapshotError: the state holds snapshots that are damaged or of another model.
 
     """
 
-    def __init__(self, settings: StreamSettings, model: CodecModel, executor: CodecExecutor, send: Send) -> None:
-        self._settings = settings
+    def __init__(self, state: StreamState, model: CodecModel, executor: CodecExecutor, send: Send) -> None:
+        self.settings = settings = state.settings
         self._executor = executor
         self._send = send
         self._frame_samples = model.info.frame_samples
-        self._encoder = None if settings.mode == "decode" else model.encoder(settings.levels)
-        self._decoder = None if settings.mode == "encode" else model.decoder(settings.levels)
-        self.epoch = 0
-        self.frames = 0
-        self._start()
+        self._encoder = self._decoder = None
+        if settings.mode != "decode":
+            self._encoder = model.restore_encoder(state.encoder) if state.encoder else model.encoder(settings.levels)
+        if settings.mode != "encode":
+            self._decoder = model.restore_decoder(state.decoder) if state.decoder else model.decoder(settings.levels)
+        self.answering_s = 0.0
+        """Time spent so far in having frames computed, waiting for a worker included."""
+        self._start(replace(state.counters))
+        self._accumulator.restore(state.pending)
+        self._intake.restore(state.intake, state.counters.received_samples)
+        self._outlet.restore(state.outlet, state.counters.sent_samples)
 
-    def _start(self) -> None:
-        self._intake = AudioIntake(self._settings)
-        self._outlet = AudioOutlet(self._settings)
+    def _start(self, counters: StreamCounters) -> None:
+        self._counters = counters
+        self._intake = AudioIntake(self.settings)
+        self._outlet = AudioOutlet(self.settings)
         self._accumulator = FrameAccumulator(self._frame_samples)
-        self._epoch_frames = 0
-        self._padded_samples = 0
-        self._sequence = 0
-        self._clipping_told = False
+
+    @property
+    def counters(self) -> StreamCounters:
+        """Where the stream stands; a copy."""
+        received, sent = self._intake.received_samples, self._outlet.sent_samples
+        return replace(self._counters, received_samples=received, sent_samples=sent)
+
+    @property
+    def position(self) -> int:
+        """As :attr:`server.stream_state.StreamState.position`."""
+        return self._counters.epoch_frames if self.settings.mode == "decode" else self._intake.received_samples
+
+    def capture(self) -> StreamState:
+        """Return the state. It takes time: call it off the event loop, and let no event be handled meanwhile."""
+        return StreamState(
+            settings=self.settings,
+            counters=self.counters,
+            pending=self._accumulator.pending(),
+            intake=self._intake.state(),
+            outlet=self._outlet.state(),
+            encoder=b"" if self._encoder is None else self._encoder.snapshot(),
+            decoder=b"" if self._decoder is None else self._decoder.snapshot(),
+        )
+
+    def drop_split_sample(self) -> None:
+        """Forget the bytes of a sample whose rest the lost connection has taken with it."""
+        self._intake.drop_split_sample()
 
     async def handle(self, event: Event) -> None:
         """Answer one event; returns when every answer that is due is on its way.
@@ -74,13 +110,20 @@ class StreamSession:
             case Flush():
                 await self._flush()
             case Reset():
-                await self._reset()
+                await self.reset(self._counters.epoch + 1)
+                await self._send(Answer(server_text("reset_done", epoch=self._counters.epoch), self._counters.epoch))
             case Ping(identity):
-                await self._send(server_text("pong", id=identity))
-            case Ack(sequence):
-                self._check_ack(sequence)
-            case Hello() | Close():
+                await self._send(Answer(server_text("pong", id=identity), kept=False))
+            case _:
                 raise ProtocolError(type(event).__name__.lower(), found="an open stream", expected="another message")
+
+    async def reset(self, epoch: int) -> None:
+        """Start over as a new stream, in this epoch."""
+        for session in (self._encoder, self._decoder):
+            # A stream that has not moved is as new as a reset would make it.
+            if session is not None and session.position_frames:
+                await self._executor.reset(session)
+        self._start(StreamCounters(epoch=epoch, frames=self._counters.frames))
 
     def close(self) -> None:
         """Free the codec's state, once the step it may be in has ended."""
@@ -90,83 +133,78 @@ class StreamSession:
 
     async def _encode_frames(self, frames: Array) -> None:
         for pcm in frames:
-            with naming_frame(self._epoch_frames):
+            started_s = time.monotonic()
+            with naming_frame(self._counters.epoch_frames):
                 codes = await self._executor.encode(self._required(self._encoder), pcm)
-            if self._settings.mode == "encode" or self._settings.echo_codes == "on":
+            self.answering_s += time.monotonic() - started_s
+            if self.settings.mode == "encode" or self.settings.echo_codes == "on":
                 await self._send_codes(codes)
-            if self._settings.mode == "echo":
+            if self.settings.mode == "echo":
                 await self._play(codes)
             self._count_frame()
 
     async def _play(self, codes: Array) -> None:
-        with naming_frame(self._epoch_frames):
+        started_s = time.monotonic()
+        with naming_frame(self._counters.epoch_frames):
             pcm = await self._executor.decode(self._required(self._decoder), codes)
+        self.answering_s += time.monotonic() - started_s
         await self._warn_of_clipping(pcm)
         await self._send_pcm(self._outlet.push(pcm))
 
     async def _flush(self) -> None:
+        counters = self._counters
         if self._encoder is not None:
             await self._encode_frames(self._accumulator.push(self._intake.flush()))
             pending = self._accumulator.pending_samples
             if pending:
-                self._padded_samples += self._frame_samples - pending
+                counters.padded_samples += self._frame_samples - pending
                 await self._encode_frames(self._accumulator.flush())
         if tail := self._outlet.flush():
             await self._send_pcm(tail)
-        position = self._epoch_frames * self._frame_samples
-        await self._send(
-            server_text(
-                "flushed",
-                frames=self._epoch_frames,
-                position=position,
-                samples=position - self._padded_samples,
-                padded_samples=self._padded_samples,
-                received_samples=self._intake.received_samples,
-                sent_samples=self._outlet.sent_samples,
-            )
+        counters.flushes += 1
+        position = counters.epoch_frames * self._frame_samples
+        text = server_text(
+            "flushed",
+            frames=counters.epoch_frames,
+            position=position,
+            samples=position - counters.padded_samples,
+            padded_samples=counters.padded_samples,
+            received_samples=self._intake.received_samples,
+            sent_samples=self._outlet.sent_samples,
+            flushes=counters.flushes,
         )
-
-    async def _reset(self) -> None:
-        for session in (self._encoder, self._decoder):
-            # A stream that has not moved is as new as a reset would make it.
-            if session is not None and session.position_frames:
-                await self._executor.reset(session)
-        self._start()
-        self.epoch += 1
-        await self._send(server_text("reset_done", epoch=self.epoch))
+        await self._send(Answer(text, counters.epoch))
 
     async def _send_codes(self, codes: Array) -> None:
-        position = self._epoch_frames * self._frame_samples
+        position = self._counters.epoch_frames * self._frame_samples
         values = [int(code) for code in codes]
-        if self._settings.codes == "json":
-            await self._send(server_text("codes", sequence=self._sequence, position=position, codes=values))
+        if self.settings.codes == "json":
+            await self._send_frame(server_text("codes", sequence=self._counters.sequence, position=position, codes=values))
         else:
-            await self._send(pack_codes(self._sequence, position, values))
-        self._sequence += 1
+            await self._send_frame(pack_codes(self._counters.sequence, position, values))
 
     async def _send_pcm(self, payload: bytes) -> None:
-        position = self._epoch_frames * self._frame_samples
-        await self._send(pack_frame(KIND_PCM, 1, self._sequence, position, payload))
-        self._sequence += 1
+        position = self._counters.epoch_frames * self._frame_samples
+        await self._send_frame(pack_frame(KIND_PCM, 1, self._counters.sequence, position, payload))
+
+    async def _send_frame(self, message: str | bytes) -> None:
+        sequence = self._counters.sequence
+        self._counters.sequence += 1
+        await self._send(Answer(message, self._counters.epoch, sequence))
 
     async def _warn_of_clipping(self, pcm: Array) -> None:
-        if self._settings.format == "f32le" or self._clipping_told or float(np.abs(pcm).max()) <= 1.0:
+        if self.settings.format == "f32le" or self._counters.clipping_told or float(np.abs(pcm).max()) <= 1.0:
             return
-        self._clipping_told = True
-        text = f"decoded audio leaves full scale first at frame {self._epoch_frames}; it is clamped, f32le would keep it"
-        await self._send(server_text("warning", code="clipping", message=text))
+        self._counters.clipping_told = 1
+        where = f"first at frame {self._counters.epoch_frames}"
+        text = f"decoded audio leaves full scale {where}; it is clamped, f32le would keep it"
+        await self._send(Answer(server_text("warning", code="clipping", message=text), kept=False))
 
     def _count_frame(self) -> None:
-        self._epoch_frames += 1
-        self.frames += 1
-
-    def _check_ack(self, sequence: int) -> None:
-        if sequence >= self._sequence:
-            raise ProtocolError(
-                "ack.sequence", found=str(sequence), expected=f"less than {self._sequence}, the next to be sent"
-            )
+        self._counters.epoch_frames += 1
+        self._counters.frames += 1
 
     def _required(self, session: Any) -> Any:
         if session is None:
-            raise ProtocolError("audio or codes", found=f"mode={self._settings.mode}", expected="a message of that mode")
+            raise ProtocolError("audio or codes", found=f"mode={self.settings.mode}", expected="a message of that mode")
         return session

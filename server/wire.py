@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from codec_core.errors import CodeRangeError
-from server.errors import MessageTooBigError, NotOfferedError, PayloadError, ProtocolError, WrongKindError
+from server.errors import MessageTooBigError, PayloadError, ProtocolError, WrongKindError
+from server.wire_resume import RESUME_FIELDS, RESUME_PARAMETERS, Resume, parse_resume, parse_resume_query, sequence_number
 from server.wire_settings import STREAM_SETTINGS, Offer, StreamSettings, parse_settings, quoted, unique_fields
 
 PING_ID_MAX_CHARS = 64
@@ -38,14 +39,14 @@ class ClientMessage(NamedTuple):
 
 CLIENT_MESSAGES: dict[str, ClientMessage] = {
     "hello": ClientMessage((), STREAM_SETTINGS, Phase.AWAITING_HELLO),
+    "resume": ClientMessage(*RESUME_FIELDS, Phase.AWAITING_HELLO),
     "codes": ClientMessage(("codes",), (), Phase.OPEN),
     "flush": ClientMessage((), (), Phase.OPEN),
     "reset": ClientMessage((), (), Phase.OPEN),
     "ping": ClientMessage((), ("id",), Phase.OPEN),
-    "ack": ClientMessage(("sequence",), (), Phase.OPEN),
+    "ack": ClientMessage(("sequence",), ("epoch",), Phase.OPEN),
     "close": ClientMessage((), (), Phase.OPEN),
 }
-NOT_OFFERED_MESSAGES = ("resume",)
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,10 @@ class Ping:
 
 @dataclass(frozen=True)
 class Ack:
-    """The client holds every frame up to and including ``sequence``."""
+    """The client holds every frame up to and including ``sequence`` of ``epoch``, which is the present one if ``None``."""
 
     sequence: int
+    epoch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Close:
     """End the session once everything before it is answered."""
 
 
-Event = Hello | Audio | Codes | Flush | Reset | Ping | Ack | Close
+Event = Hello | Resume | Audio | Codes | Flush | Reset | Ping | Ack | Close
 
 
 class ServerWire:
@@ -116,10 +118,17 @@ class ServerWire:
         self.phase = Phase.AWAITING_HELLO
         self.settings: StreamSettings | None = None
 
-    def receive_query(self, pairs: Iterable[tuple[str, str]]) -> Hello | None:
-        """Take the query string's settings; ``None`` where it is empty, so that a ``hello`` is due."""
+    def receive_query(self, pairs: Iterable[tuple[str, str]]) -> Hello | Resume | None:
+        """Take the query string: settings, or what a resume needs; ``None`` where it is empty, so that a message is due."""
         fields = unique_fields(pairs)
+        if RESUME_PARAMETERS[0] in fields:
+            return parse_resume_query(fields)
         return self._agree(fields, from_text=True) if fields else None
+
+    def go_on(self, settings: StreamSettings) -> None:
+        """Open the session with the settings of the stream that a :class:`Resume` named."""
+        self.settings = settings
+        self.phase = Phase.OPEN
 
     def receive_text(self, text: str) -> Event:
         """Take one text message.
@@ -136,14 +145,15 @@ class ServerWire:
             raise ProtocolError("type", found=quoted(kind), expected=" | ".join(CLIENT_MESSAGES))
         self._check_legal(kind, fields)
         match kind:
-            case "hello":
-                return self._agree(fields, from_text=False)
+            case "hello" | "resume":
+                return self._agree(fields, from_text=False) if kind == "hello" else parse_resume(fields)
             case "codes":
                 return Codes((self._json_codes(fields["codes"]),))
             case "ping":
                 return Ping(_ping_id(fields.get("id")))
             case "ack":
-                return Ack(_sequence(fields["sequence"]))
+                epoch = sequence_number("ack.epoch", fields["epoch"]) if "epoch" in fields else None
+                return Ack(sequence_number("ack.sequence", fields["sequence"]), epoch)
             case "close":
                 self.phase = Phase.CLOSED
                 return Close()
@@ -166,17 +176,15 @@ class ServerWire:
         return self._binary_codes(data, self.settings.levels)
 
     def _agree(self, fields: Mapping[str, object], *, from_text: bool) -> Hello:
-        self.settings = parse_settings(fields, self._offer, from_text=from_text)
-        self.phase = Phase.OPEN
-        return Hello(self.settings)
+        settings = parse_settings(fields, self._offer, from_text=from_text)
+        self.go_on(settings)
+        return Hello(settings)
 
     def _check_size(self, size_bytes: int) -> None:
         if size_bytes > self._max_message_bytes:
             raise MessageTooBigError("message", found=f"{size_bytes} bytes", expected=f"at most {self._max_message_bytes}")
 
     def _check_legal(self, kind: str, fields: Mapping[str, object]) -> None:
-        if kind in NOT_OFFERED_MESSAGES:
-            raise NotOfferedError("type", found=quoted(kind), expected=" | ".join(CLIENT_MESSAGES))
         spec = CLIENT_MESSAGES.get(kind)
         if spec is None:
             raise ProtocolError("type", found=quoted(kind), expected=" | ".join(CLIENT_MESSAGES))
@@ -247,12 +255,6 @@ def _ping_id(value: object) -> str | int | None:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 53:
         return value
     raise ProtocolError("ping.id", found=quoted(value), expected=f"a whole number, or text of at most {PING_ID_MAX_CHARS}")
-
-
-def _sequence(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 32:
-        raise ProtocolError("ack.sequence", found=quoted(value), expected="a whole number of 32 bits")
-    return value
 
 
 def _illegal(what: str, phase: Phase) -> NoReturn:

@@ -22,13 +22,33 @@ KIND_CODES = 1
 KIND_PCM = 2
 
 SERVER_MESSAGES: dict[str, tuple[str, ...]] = {
-    "ready": ("protocol", "session", "model", "settings", "codec", "credit_frames", "delay_samples", "limits"),
+    "ready": (
+        "protocol",
+        "session",
+        "model",
+        "settings",
+        "codec",
+        "credit_frames",
+        "delay_samples",
+        "limits",
+        "resumed",
+        "epoch",
+        "position",
+        "next_sequence",
+        "flushes",
+        "resampler",
+        "resume_token",
+        "resume_grace_ms",
+        "checkpoint_interval_ms",
+    ),
     "codes": ("sequence", "position", "codes"),
-    "flushed": ("frames", "position", "samples", "padded_samples", "received_samples", "sent_samples"),
+    "flushed": ("frames", "position", "samples", "padded_samples", "received_samples", "sent_samples", "flushes"),
     "reset_done": ("epoch",),
     "pong": ("id",),
     "warning": ("code", "message"),
-    "goaway": ("code", "time_left_ms"),
+    "checkpoint": ("epoch", "position", "sequence"),
+    "stats": ("lag_ms", "queued_frames", "real_time_factor"),
+    "goaway": ("code", "time_left_ms", "resume_token"),
     "error": ("code", "reason", "message", "subject", "found", "expected", "retry_after_ms"),
 }
 

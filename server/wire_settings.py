@@ -15,25 +15,26 @@ MODES = ("encode", "decode", "echo")
 FORMATS = ("s16le", "f32le", "mulaw")
 CODES_FORMS = ("binary", "json")
 ECHO_CODES = ("off", "on")
+PACES = ("real", "free")
+STATS = ("off", "on")
 SAMPLE_RATE_RANGE_HZ = (8_000, 96_000)
 CHANNELS_MAX = 2
 
-STREAM_SETTINGS = ("mode", "levels", "format", "sample_rate", "channels", "codes", "echo_codes", "numerics")
+STREAM_SETTINGS = ("mode", "levels", "format", "sample_rate", "channels", "codes", "echo_codes", "numerics", "pace", "stats")
 ENCODE_CLIP_SETTINGS = ("levels", "format", "sample_rate", "channels", "numerics")
 RAW_CLIP_SETTINGS = ("format", "sample_rate", "channels")
 """Those of a clip that is raw PCM; an audio file says them itself."""
 DECODE_CLIP_SETTINGS = ("levels", "numerics")
 
-NOT_OFFERED_SETTINGS = ("pace", "resume")
-"""Settings that the protocol knows and this build does not: refused as ``not_offered``, never ignored."""
 NOT_OFFERED_FORMATS = ("opus",)
+"""Formats that the protocol knows and this build does not: refused as ``not_offered``."""
 
 QUOTED_MAX_CHARS = 64
 
 
 @dataclass(frozen=True)
 class Offer:
-    """What the loaded model allows a client to ask for."""
+    """What the loaded model and the operator allow a client to ask for."""
 
     default_levels: int
     max_levels: int
@@ -41,6 +42,7 @@ class Offer:
     frame_samples: int
     sample_rate_hz: int
     numerics: str
+    free_pace: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class StreamSettings:
     codes: str
     echo_codes: str
     numerics: str
+    pace: str = PACES[0]
+    stats: str = STATS[0]
 
 
 def quoted(value: object) -> str:
@@ -116,13 +120,13 @@ def parse_settings(
         codes=_choice(fields, "codes", CODES_FORMS),
         echo_codes=_echo_codes(fields, mode),
         numerics=_numerics(fields, offer),
+        pace=_pace(fields, offer),
+        stats=_choice(fields, "stats", STATS),
     )
 
 
 def _refuse_unknown(fields: Mapping[str, object], allowed: tuple[str, ...]) -> None:
     for name in fields:
-        if name in NOT_OFFERED_SETTINGS:
-            raise NotOfferedError(name, found=quoted(fields[name]), expected="nothing: this build does not offer the setting")
         if name not in allowed:
             raise SettingError(quoted(name), found="an unknown setting", expected=" | ".join(allowed))
 
@@ -150,6 +154,13 @@ def _echo_codes(fields: Mapping[str, object], mode: str) -> str:
     value = _choice(fields, "echo_codes", ECHO_CODES)
     if value != ECHO_CODES[0] and mode != "echo":
         raise SettingError("echo_codes", found=quoted(value), expected=f"{ECHO_CODES[0]} in mode {mode}")
+    return value
+
+
+def _pace(fields: Mapping[str, object], offer: Offer) -> str:
+    value = _choice(fields, "pace", PACES)
+    if value == "free" and not offer.free_pace:
+        raise SettingError("pace", found="'free'", expected="real: this service allows no other")
     return value
 
 

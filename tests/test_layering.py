@@ -42,11 +42,15 @@ CONFINED_PACKAGES = {
     "pydantic": ("server.settings", "server.command"),
     "pydantic_settings": ("server.settings",),
     "soundfile": ("codec_core.audio_file",),
-    "soxr": ("codec_core.pcm", "server.sample_format"),
+    "soxr": ("codec_core.pcm", "server.resampling"),
+    "redis": ("server.snapshot_store_redis",),
     "asyncio": ("server",),
+    "prometheus_client": ("server.metrics",),
+    "structlog": ("server.logs",),
+    "opentelemetry": ("server.otel",),
     "huggingface_hub": ("codec_core.hub",),
 }
-WIRE_MODULES = ("server.wire", "server.wire_messages", "server.wire_settings")
+WIRE_MODULES = ("server.wire", "server.wire_messages", "server.wire_resume", "server.wire_settings")
 
 
 def engine_files() -> list[Path]:

@@ -38,8 +38,12 @@ REFUSALS = {
     "stereo decoding": ("mode=decode&channels=2", [], "setting", 1008),
     "other numerics": ("numerics=ggml", [], "setting", 1008),
     "opus": ("format=opus", [], "not_offered", 1008),
-    "pace": ("pace=real", [], "not_offered", 1008),
-    "resume": ("levels=1", [text(type="resume", token="x")], "not_offered", 1008),
+    "free pace where it is not allowed": ("pace=free", [], "setting", 1008),
+    "resume after a query": ("levels=1", [text(type="resume", token="x", last_sequence=-1)], "protocol", 1008),
+    "resume without a sequence": ("", [text(type="resume", token="x")], "protocol", 1008),
+    "resume with no token": ("", [text(type="resume", token="", last_sequence=-1)], "protocol", 1008),
+    "resume with another thing": ("", [text(type="resume", token="x", last_sequence=-1)], "resume_refused", 1008),
+    "ack of another epoch": ("levels=1", [FRAME, text(type="ack", sequence=0, epoch=1)], "protocol", 1008),
     "binary before hello": ("", [FRAME], "protocol", 1008),
     "flush before hello": ("", [text(type="flush")], "protocol", 1008),
     "hello with an unknown field": ("", [text(type="hello", color=1)], "setting", 1008),
@@ -71,7 +75,8 @@ REFUSALS = {
     "half a stereo pair at the end": ("channels=2&levels=1", [bytes(2), text(type="flush")], "payload", 1007),
     "NaN": ("format=f32le&levels=1", [float_samples(np.nan)], "non_finite_input", 1007),
     "out of range": ("format=f32le&levels=1", [bytes(2 * 7680) + HUGE], "numeric_overflow", 1007),
-    "resume in the query": ("resume=1", [], "not_offered", 1008),
+    "resume in the query": ("resume_token=x", [], "resume_refused", 1008),
+    "settings beside a resume": ("resume_token=x&levels=1", [], "protocol", 1008),
     "infinity": ("format=f32le&levels=1", [float_samples(np.inf)], "non_finite_input", 1007),
     "NaN before a resampler": ("format=f32le&levels=1&sample_rate=48000", [float_samples(np.nan)], "non_finite_input", 1007),
     "message too big": ("levels=1", [bytes(65_537)], "message_too_big", 1009),
@@ -133,7 +138,7 @@ async def test_what_came_before_is_answered_first(service, stream):
         await client.connection.send(bytes(5 * 7680))
         await client.connection.send(float_samples(np.nan))
         assert await client.closing() == (1007, "non_finite_input")
-    assert len(client.frames) == 5
+    assert len(client.frames) == 6
 
 
 async def test_text_that_is_not_utf8(service, stream):

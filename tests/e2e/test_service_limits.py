@@ -170,6 +170,7 @@ async def test_a_peer_that_pings_and_never_reads_is_cut(start_service):
 
 
 async def test_an_open_stream_at_rest_costs_no_processor_time(start_service, stream):
+    """ANCHORS C1: no busy loop."""
     service = start_service()
     async with stream(service, "levels=1") as client:
         await client.until("ready")
@@ -192,7 +193,8 @@ async def test_sigterm_lets_streams_finish_and_exits_with_zero(start_service, st
         assert (await http.get("/readyz")).status_code == 200
         service.process.send_signal(signal.SIGTERM)
         goaway = await client.until("goaway")
-        assert goaway == {"type": "goaway", "code": "draining", "time_left_ms": 8000}
+        assert (goaway["code"], goaway["time_left_ms"]) == ("draining", 8000)
+        assert goaway["resume_token"] == client.texts[0]["resume_token"]
         assert (await http.get("/readyz")).status_code == 503
         async with stream(service, "levels=1") as late:
             assert await late.closing() == (1012, "draining")

@@ -44,6 +44,7 @@ async def test_encode_equals_the_library_for_any_chunks(service, tiny_model, str
         "padded_samples": frames * FRAME_SAMPLES - len(speech),
         "received_samples": len(speech),
         "sent_samples": 0,
+        "flushes": 1,
     }
 
 
@@ -186,6 +187,8 @@ async def test_hello_carries_the_same_settings(service, tiny_model, stream, spee
             "codes": "binary",
             "echo_codes": "off",
             "numerics": tiny_model.info.numerics,
+            "pace": "real",
+            "stats": "off",
         }
         await send_in_chunks(client, (speech.astype("<f4") / np.float32(32768)).tobytes(), 50_000)
         await client.send("close")

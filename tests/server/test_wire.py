@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from codec_core.errors import CodecError, CodeRangeError, SettingError
 from server.errors import MessageTooBigError, NotOfferedError, PayloadError, ProtocolError, WrongKindError
 from server.wire import CLIENT_MESSAGES, Ack, Audio, Close, Codes, Flush, Hello, Phase, Ping, Reset, ServerWire
+from server.wire_resume import Resume
 from server.wire_settings import MODES, STREAM_SETTINGS, Offer
 
 OFFER = Offer(
@@ -48,11 +49,52 @@ def test_an_empty_query_waits_for_hello():
         ('{"type":"ping","id":7}', Ping(7)),
         ('{"id":"x","type":"ping"}', Ping("x")),
         ('{"type":"ack","sequence":4294967295}', Ack(4294967295)),
+        ('{"type":"ack","sequence":3,"epoch":2}', Ack(3, 2)),
         ('{"type":"close"}', Close()),
     ],
 )
 def test_text_messages(text, event):
     assert opened().receive_text(text) == event
+
+
+def test_a_resume_is_the_same_as_a_message_and_as_a_query():
+    for epoch in (None, 3):
+        wire = ServerWire(OFFER, MAX_BYTES)
+        fields = {"last_sequence": 7} | ({} if epoch is None else {"epoch": epoch})
+        by_query = wire.receive_query([("resume_token", "t"), *((name, str(value)) for name, value in fields.items())])
+        assert wire.receive_text(json.dumps({"type": "resume", "token": "t", **fields})) == by_query == Resume("t", 7, epoch)
+        assert wire.phase is Phase.AWAITING_HELLO
+        wire.go_on(opened("levels=2").settings)
+        assert wire.receive_binary(b"ab") == Audio(b"ab")
+    assert ServerWire(OFFER, MAX_BYTES).receive_query([("resume_token", "t")]) == Resume("t", -1)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"token": "t", "last_sequence": -2},
+        {"token": "t", "last_sequence": 1.0},
+        {"token": "t", "last_sequence": 1 << 32},
+        {"token": "t", "last_sequence": True},
+        {"token": "t", "last_sequence": 0, "epoch": -1},
+        {"token": "t", "last_sequence": 0, "epoch": None},
+        {"token": "t", "last_sequence": 0, "levels": 3},
+        {"token": "", "last_sequence": 0},
+        {"token": "t" * 1025, "last_sequence": 0},
+        {"token": 7, "last_sequence": 0},
+        {"token": "t"},
+        {"last_sequence": 0},
+    ],
+)
+def test_what_is_no_resume_is_refused(fields):
+    with pytest.raises(ProtocolError):
+        ServerWire(OFFER, MAX_BYTES * 2).receive_text(json.dumps({"type": "resume", **fields}))
+
+
+@pytest.mark.parametrize("extra", [("last_sequence", "1.5"), ("last_sequence", "--1"), ("epoch", "x"), ("levels", "3")])
+def test_what_is_no_query_of_a_resume_is_refused(extra):
+    with pytest.raises(ProtocolError):
+        ServerWire(OFFER, MAX_BYTES).receive_query([("resume_token", "t"), extra])
 
 
 def test_binary_messages():
@@ -79,7 +121,8 @@ def test_binary_messages():
         ("mode=encode", '{"type":"ping","id":Infinity}', ProtocolError),
         ("mode=encode", '{"type":"hello"}', ProtocolError),
         ("mode=encode", '{"type":"ready"}', ProtocolError),
-        ("mode=encode", '{"type":"resume","token":"t"}', NotOfferedError),
+        ("mode=encode", '{"type":"resume","token":"t","last_sequence":-1}', ProtocolError),
+        ("mode=encode", '{"type":"ack","sequence":1,"epoch":-1}', ProtocolError),
         ("mode=encode", '{"type":"codes","codes":[1]}', WrongKindError),
         ("mode=decode&codes=json&levels=2", b"\0\0\0\0", WrongKindError),
         ("mode=decode&codes=json&levels=2", '{"type":"codes","codes":[1,2.0]}', PayloadError),
@@ -101,11 +144,15 @@ def test_refusals(query, message, refusal):
     ("query", "text", "says"),
     [
         ("mode=encode", "[]", "text message: found an array of 0, expected one JSON object"),
-        ("mode=encode", '{"type":null}', "type: found null, expected hello | codes | flush | reset | ping | ack | close"),
+        (
+            "mode=encode",
+            '{"type":null}',
+            "type: found null, expected hello | resume | codes | flush | reset | ping | ack | close",
+        ),
         (
             "mode=encode",
             '{"type":"resume"}',
-            "type: found 'resume', expected hello | codes | flush | reset | ping | ack | close",
+            "resume: found in state 'open', expected binary message | codes | flush | reset | ping | ack | close",
         ),
         ("mode=encode", '{"type":"flush","x":1}', "flush.'x': found an unknown field, expected type"),
         ("mode=encode", '{"type":"ping","x":1}', "ping.'x': found an unknown field, expected type | id"),
@@ -139,7 +186,7 @@ def test_a_message_exactly_as_long_as_allowed_is_taken():
 @pytest.mark.parametrize("kind", [kind for kind, spec in CLIENT_MESSAGES.items() if spec.legal_in is Phase.OPEN])
 def test_nothing_but_hello_is_legal_before_hello(kind):
     wire = ServerWire(OFFER, MAX_BYTES)
-    with pytest.raises(ProtocolError, match=r"in state 'awaiting hello', expected hello$"):
+    with pytest.raises(ProtocolError, match=r"in state 'awaiting hello', expected hello \| resume$"):
         wire.receive_text(json.dumps({"type": kind}))
     with pytest.raises(ProtocolError, match="awaiting hello"):
         wire.receive_binary(b"")
@@ -192,11 +239,11 @@ def test_whatever_comes_only_errors_of_the_tree_leave(sequence, by_query):
         wire.receive_query([("mode", "decode"), ("levels", "2")])
     for message in sequence:
         outcome = event_or_refusal(wire, message)
-        assert isinstance(outcome, Hello | Audio | Codes | Flush | Reset | Ping | Ack | Close | CodecError)
+        assert isinstance(outcome, Hello | Resume | Audio | Codes | Flush | Reset | Ping | Ack | Close | CodecError)
         assert not isinstance(outcome, CodecError) or len(str(outcome)) < 600
 
 
 @given(st.lists(st.tuples(st.text(max_size=12), st.text(max_size=12)), max_size=5))
 def test_whatever_query_comes_only_errors_of_the_tree_leave(pairs):
-    with contextlib.suppress(SettingError, NotOfferedError):
+    with contextlib.suppress(SettingError, NotOfferedError, ProtocolError):
         assert (ServerWire(OFFER, MAX_BYTES).receive_query(pairs) is None) == (not pairs)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from codec_core.errors import SettingError
@@ -24,6 +26,8 @@ def test_query_and_hello_mean_the_same():
         "codes": "json",
         "echo_codes": "on",
         "numerics": "ggml",
+        "pace": "real",
+        "stats": "on",
     }
     text = {name: str(value) for name, value in fields.items()}
     assert parse_settings(fields, OFFER, from_text=False) == parse_settings(text, OFFER, from_text=True)
@@ -41,7 +45,7 @@ def test_numbers_are_legal_up_to_their_bounds(name, low, high):
             parse_settings({name: text}, OFFER, from_text=True)
 
 
-@pytest.mark.parametrize("name", ["mode", "format", "codes", "echo_codes", "numerics"])
+@pytest.mark.parametrize("name", ["mode", "format", "codes", "echo_codes", "numerics", "pace", "stats"])
 def test_words_are_taken_from_their_list_only(name):
     for value in ("", "ENCODE", "binary ", 1, None, ["encode"]):
         with pytest.raises(SettingError, match=name):
@@ -60,10 +64,15 @@ def test_names_of_other_places_are_unknown():
         parse_settings({"sample_rate": "24000"}, OFFER, allowed=DECODE_CLIP_SETTINGS, from_text=True)
 
 
-@pytest.mark.parametrize("fields", [{"pace": "real"}, {"resume": "x"}, {"format": "opus"}])
-def test_what_the_protocol_knows_and_this_build_does_not_is_said(fields):
+def test_what_the_protocol_knows_and_this_build_does_not_is_said():
     with pytest.raises(NotOfferedError, match=r": found '.+', expected ."):
-        parse_settings(fields, OFFER, from_text=True)
+        parse_settings({"format": "opus"}, OFFER, from_text=True)
+
+
+def test_any_pace_is_for_the_operator_to_allow():
+    with pytest.raises(SettingError, match="allows no other"):
+        parse_settings({"pace": "free"}, OFFER, from_text=True)
+    assert parse_settings({"pace": "free"}, replace(OFFER, free_pace=True), from_text=True).pace == "free"
 
 
 def test_a_name_twice_is_refused():
