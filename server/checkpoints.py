@@ -79,6 +79,10 @@ class Checkpoints:
         """Why the last snapshot could not be written; ``None`` while they can."""
         self.saved = 0
 
+    def begin(self, stream: LiveStream) -> None:
+        """Count the time to a new stream's first snapshot from here."""
+        self._record(stream)
+
     async def between_steps(self, stream: LiveStream) -> None:
         """Take a snapshot of a stream at rest, if one is due and none in the making; it is written while the stream goes on."""
         record = self._record(stream)

@@ -91,6 +91,7 @@ class LiveStreams:
         stream = self._make(Lineage(secrets.token_hex(16), time.time()))
         stream.start(StreamSession(StreamState(settings), self._model, self._executor, stream.deliver))
         self._live[stream.lineage.stream_id] = stream
+        self.checkpoints.begin(stream)
         stream.attach(carrier, [self._ready(stream, resumed=False)])
         return stream
 
