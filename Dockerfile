@@ -31,11 +31,11 @@ RUN groupadd --gid 10001 mimi \
 COPY --from=build /opt/mimi /opt/mimi
 ENV PATH=/opt/mimi/bin:${PATH} PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 # 0.0.0.0 is the container's own network; the service refuses to listen there unless MIMI_API_KEYS is set.
-ENV MIMI_HOST=0.0.0.0 MIMI_PORT=8000 MIMI_MODEL=default
+ENV MIMI_HOST=0.0.0.0 MIMI_PORT=8000 MIMI_MODEL=default MIMI_LOG_FORMAT=json
 WORKDIR /models
 USER 10001:10001
 EXPOSE 8000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
-    CMD ["python3", "-c", "import http.client, os, sys; probe = http.client.HTTPConnection('127.0.0.1', int(os.environ['MIMI_PORT']), timeout=4); probe.request('GET', '/readyz'); sys.exit(probe.getresponse().status != 200)"]
+    CMD ["python3", "-c", "import http.client, os, ssl, sys; where = {'host': '127.0.0.1', 'port': int(os.environ['MIMI_PORT']), 'timeout': 4}; probe = http.client.HTTPSConnection(**where, context=ssl._create_unverified_context()) if os.environ.get('MIMI_TLS_CERT') else http.client.HTTPConnection(**where); probe.request('GET', '/readyz'); sys.exit(probe.getresponse().status != 200)"]
 ENTRYPOINT ["mimi", "serve"]

@@ -64,6 +64,30 @@ class CodecModel:
     @property
     def decoder_state_bytes(self) -> int: ...
 
+def flop_per_s(isa: str, threads: int, seconds: float) -> float:
+    """
+    The most multiplications and additions of float32 a second that so many threads reach.
+    """
+
+def read_bytes_per_s(isa: str, threads: int, seconds: float, bytes: int) -> float:
+    """
+    The most bytes a second at which so many threads read memory of this size from end to end, again and again.
+    """
+
+class StageClock:
+    """Notes how long each named stage of a step takes; one thread only."""
+
+    def __init__(self) -> None: ...
+    def start(self) -> None:
+        """The first stage begins now."""
+
+    def note(self, name: str) -> None:
+        """The present stage ends now, and has this name."""
+
+    @property
+    def seconds(self) -> list[tuple[str, float]]:
+        """(stage, seconds in all), in the order in which they were first seen."""
+
 class Session:
     """One stream's state."""
 
@@ -98,6 +122,7 @@ def encode_batch(
     One frame of each session: float32 [sessions, frame_samples] -> int32 [sessions, levels].
 
     `observer(name, float32 [lanes, rows, channels])` sees every stage; what it raises ends the step unmade.
+    A StageClock in its place only notes the time.
     """
 
 def decode_batch(

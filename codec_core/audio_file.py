@@ -1,6 +1,7 @@
 """Audio files in and out, block by block, so that an hour needs no more memory than a second.
 
-Reads whatever libsndfile reads (WAV, FLAC, OGG, MP3, ...), any rate and number of channels; writes WAV, 16 bits.
+Reads whatever libsndfile reads (WAV, FLAC, OGG, MP3, ...), any rate and number of channels; writes WAV, 16 bits, and into open
+files also FLAC and Ogg Opus.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Final, Self
+from typing import IO, Any, Final, Literal, Self
 
 import numpy.typing as npt
 import soundfile  # type: ignore[import-untyped]
@@ -39,27 +40,28 @@ class AudioReader:
     without seeking.
     """
 
-    def __init__(self, source: str | os.PathLike[str]) -> None:
+    def __init__(self, source: str | os.PathLike[str] | IO[bytes], subject: str = "") -> None:
         """Open a file.
 
         Args:
-            source: a path, or "-" for standard input.
+            source: a path, "-" for standard input, or a file that is open, can be sought in, and stays the caller's to close.
+            subject: what to call it in errors; the path, if empty.
 
         Raises:
             AudioFileError: it cannot be opened, is no audio file, or has a rate or a number of channels that is not taken.
 
         """
-        self.subject = "standard input" if str(source) == STANDARD_INPUT else str(source)
+        self.subject = subject or ("standard input" if source == STANDARD_INPUT else str(source))
         self._spool: IO[bytes] | None = None
         self._intake_samples = 0
         try:
-            if str(source) == STANDARD_INPUT:
-                self._spool = _spool(sys.stdin.buffer)
-            elif not Path(source).is_file():
+            if source == STANDARD_INPUT:
+                source = self._spool = _spool(sys.stdin.buffer)
+            elif isinstance(source, str | os.PathLike) and not Path(source).is_file():
                 found = "no regular file" if Path(source).exists() else "no such file"
                 raise AudioFileError(self.subject, found, "an audio file")
-            self._declared_samples = _declared_samples(self._spool or source)
-            self._file = soundfile.SoundFile(self._spool or os.fspath(source))
+            self._declared_samples = _declared_samples(source)
+            self._file = soundfile.SoundFile(os.fspath(source) if isinstance(source, str | os.PathLike) else source)
             self._intake = PcmIntake(self._file.samplerate, self._file.channels)
         except EOFError as cause:
             self.close()
@@ -128,8 +130,8 @@ class AudioReader:
         self.close()
 
 
-class WavWriter:
-    """A WAV file (mono, 24 kHz, 16 bits) being written; made by :func:`open_wav`."""
+class SoundWriter:
+    """A sound file (mono, 24 kHz) being written; made by :func:`open_wav` and :func:`open_sound`."""
 
     def __init__(self, file: soundfile.SoundFile, subject: str) -> None:
         self._file = file
@@ -155,7 +157,7 @@ class WavWriter:
 
 
 @contextlib.contextmanager
-def open_wav(path: str | os.PathLike[str]) -> Iterator[WavWriter]:
+def open_wav(path: str | os.PathLike[str]) -> Iterator[SoundWriter]:
     """Write a WAV file that appears whole or not at all; an existing file is replaced.
 
     Raises:
@@ -167,9 +169,25 @@ def open_wav(path: str | os.PathLike[str]) -> Iterator[WavWriter]:
     with atomic_output(path, replace=True, error=AudioFileError) as temporary:
         try:
             with soundfile.SoundFile(temporary, "w", CODEC_RATE_HZ, 1, format="WAV", subtype="PCM_16") as file:
-                yield WavWriter(file, str(path))
+                yield SoundWriter(file, str(path))
         except soundfile.SoundFileError as cause:
             raise AudioFileError(str(path), _write_reason(temporary, cause), "a file that can be written") from cause
+
+
+@contextlib.contextmanager
+def open_sound(file: IO[bytes], container: Literal["FLAC", "OGG"]) -> Iterator[SoundWriter]:
+    """Write FLAC (16 bits) or Ogg Opus, of at least one sample, into an open, empty file; it stays the caller's to close.
+
+    Raises:
+        AudioFileError: it cannot be written.
+
+    """
+    subtype = {"FLAC": "PCM_16", "OGG": "OPUS"}[container]
+    try:
+        with soundfile.SoundFile(file, "w", CODEC_RATE_HZ, 1, format=container, subtype=subtype) as opened:
+            yield SoundWriter(opened, f"{container} file")
+    except soundfile.SoundFileError as cause:
+        raise AudioFileError(f"{container} file", _reason(cause), "a file that can be written") from cause
 
 
 def _spool(stream: IO[bytes]) -> IO[bytes]:
@@ -199,8 +217,10 @@ def _declared_samples(source: IO[bytes] | str | os.PathLike[str]) -> int | None:
     return declared
 
 
-def _write_reason(path: str | os.PathLike[str], cause: Exception) -> str:
+def _write_reason(path: str | os.PathLike[str] | IO[bytes], cause: Exception) -> str:
     """Return why a file cannot be written. libsndfile keeps the system's reason to itself; writing once more tells it."""
+    if not isinstance(path, str | os.PathLike):
+        return _reason(cause)
     try:
         with Path(path).open("ab") as file:
             file.write(bytes(_COPY_BYTES))

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Final
 
 from codec_core.atomic_file import atomic_output
-from codec_core.codes_formats import FORMATS, CodesDocument, CodesFormat, parse_codes, serialize_codes
+from codec_core.codes_document import CodesDocument
+from codec_core.codes_formats import FORMATS, CodesFormat, parse_codes, serialize_codes
 from codec_core.errors import CodesFileError
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from codec_core.codes_formats import MOST_LEVELS, CodesDocument, check_document
+from codec_core.codes_document import MOST_LEVELS, CodesDocument, check_document
 from codec_core.errors import CodesFileError
 
 _LINE: Final = re.compile(r"frame=(\d{1,9})\s+codes=(\d{1,5}(?:,\d{1,5})*)\s*\Z")

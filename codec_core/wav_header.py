@@ -1,4 +1,4 @@
-"""What a WAV file's header says it holds, which libsndfile corrects silently where the file ends early."""
+"""WAV headers: what one says the file holds, which libsndfile corrects silently where it ends early; and one to begin with."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ _FRAMES_OF_FIXED_SIZE: Final = (1, 3, 6, 7, 0xFFFE)
 _LEAST_UNKNOWN_BYTES: Final = 0x7FFF0000
 """Programs that write to a pipe cannot know the size and state one near the largest of int32 or uint32."""
 _MOST_CHUNKS: Final = 1000
+_SAMPLE_BYTES: Final = 2
+HEADER_BYTES: Final = 44
+"""Of what :func:`wav_header` makes."""
 
 
 def declared_wav_samples(file: IO[bytes]) -> int | None:
@@ -36,6 +39,14 @@ def declared_wav_samples(file: IO[bytes]) -> int | None:
             block_bytes = _block_bytes(file.read(min(size, 16)))
         file.seek(start + size + size % 2)
     return None
+
+
+def wav_header(samples: int, sample_rate_hz: int) -> bytes:
+    """Make the header of a WAV file, mono, 16 bits, whose ``samples`` follow; at most 4 GiB of them."""
+    data_bytes = samples * _SAMPLE_BYTES
+    form = struct.pack("<HHIIHH", 1, 1, sample_rate_hz, sample_rate_hz * _SAMPLE_BYTES, _SAMPLE_BYTES, 8 * _SAMPLE_BYTES)
+    riff = struct.pack("<4sI4s", b"RIFF", HEADER_BYTES - 8 + data_bytes, b"WAVE")
+    return riff + struct.pack("<4sI", b"fmt ", len(form)) + form + struct.pack("<4sI", b"data", data_bytes)
 
 
 def _block_bytes(form: bytes) -> int:

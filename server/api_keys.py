@@ -1,74 +1,93 @@
-"""Who may use the service: whoever sends one of its keys, when it has any.
+"""The keys of a service, and which of them a request carries.
 
 A key goes into the header ``Authorization: Bearer KEY`` or ``X-API-Key: KEY``, of requests and of WebSocket handshakes alike;
-never into an address, which is logged on its way. Everything asks for it but :data:`OPEN_PATHS`.
+never into an address, which is logged on its way. Keys come from a setting and from a file, plain or as ``sha256:`` and the
+hexadecimal digest, so that no installation has to keep the keys themselves.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Final
 
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
-from starlette.websockets import WebSocket
-
-from codec_core.errors import CodecError
+from codec_core.errors import SettingError
 from server.errors import UnauthorizedError
-from server.status_map import answer_for, error_fields
+from server.settings import Settings
 
-OPEN_PATHS: Final = ("/healthz", "/readyz", "/", "/docs", "/openapi.json")
-"""Probes, which have no key, and the pages for a person, which are the same in every installation."""
-OPEN_FOLDER: Final = "/web/"
-"""The files that the pages are made of."""
 EXPECTED: Final = "the header Authorization: Bearer KEY, or X-API-Key: KEY"
+_DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
+_ID_BYTES: Final = 8
+_FILE_CAP_BYTES: Final = 1 << 20
 
 
 class ApiKeys:
-    """A set of keys; only their digests are held, and comparing takes the same time whichever matches, if any."""
+    """A set of keys; only their digests are held, and comparing takes the same time whichever matches, if any.
+
+    Args:
+        keys: plain ones, or ``sha256:`` and the digest of one.
+
+    """
 
     def __init__(self, keys: Iterable[str]) -> None:
-        self._digests = [_digest(key.encode()) for key in keys]
+        self._digests = [_digest_of(key) for key in keys]
 
-    def check(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Pass headers that hold one of the keys; another ``Authorization`` beside it may be a proxy's.
+    def __bool__(self) -> bool:
+        return bool(self._digests)
+
+    def check(self, headers: Iterable[tuple[bytes, bytes]]) -> str:
+        """Pass headers that hold one of the keys, and name it; another ``Authorization`` beside it may be a proxy's.
 
         Args:
             headers: names in lower case, and values.
+
+        Returns:
+            A name for the key that tells nothing of it, see :meth:`knows`.
 
         Raises:
             UnauthorizedError: no key, or only unknown ones.
 
         """
-        sent = [_digest(key) for key in _keys_of(headers)]
+        sent = [hashlib.sha256(key).digest() for key in _keys_of(headers)]
         if not sent:
             raise UnauthorizedError("key", found="none", expected=EXPECTED)
-        if sum(hmac.compare_digest(one, known) for one in sent for known in self._digests) == 0:
+        matching = [known for one in sent for known in self._digests if hmac.compare_digest(one, known)]
+        if not matching:
             raise UnauthorizedError("key", found="an unknown one", expected=EXPECTED)
+        return _name(matching[0])
+
+    def knows(self, name: str) -> bool:
+        """Tell whether a key of this name is still one of them."""
+        return any(name == _name(known) for known in self._digests)
 
 
-class ApiKeyMiddleware:
-    """Refuses what comes without a key: a request with 401, a WebSocket with 401 instead of a handshake."""
+def read_keys(settings: Settings) -> ApiKeys:
+    """Take the keys of the setting and of the file: one a line, empty lines and those that begin with ``#`` left out.
 
-    def __init__(self, app: ASGIApp, keys: ApiKeys) -> None:
-        self._app = app
-        self._keys = keys
+    Raises:
+        SettingError: the file cannot be read, or has no key, which would leave the service open.
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check one connection, then hand it on."""
-        if scope["type"] in ("http", "websocket") and not _is_open(scope["path"]):
-            try:
-                self._keys.check(scope["headers"])
-            except UnauthorizedError as error:
-                answer = _refusal(error)
-                if scope["type"] == "websocket":
-                    await WebSocket(scope, receive, send).send_denial_response(answer)
-                else:
-                    await answer(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+    """
+    keys = list(settings.api_key_list)
+    if settings.api_keys_file:
+        keys += _keys_in(settings.api_keys_file)
+    return ApiKeys(keys)
+
+
+def _keys_in(path: str) -> list[str]:
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            lines = [line.strip() for line in file.read(_FILE_CAP_BYTES).splitlines()]
+    except (OSError, UnicodeDecodeError) as cause:
+        reason = cause.strerror if isinstance(cause, OSError) else "bytes that are not UTF-8"
+        raise SettingError("api_keys_file", found=f"{path}: {reason}", expected="a file of keys, one a line") from cause
+    keys = [line for line in lines if line and not line.startswith("#")]
+    if not keys:
+        raise SettingError("api_keys_file", found=f"no key in {path}", expected="a file of keys, one a line")
+    return keys
 
 
 def _keys_of(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
@@ -81,13 +100,10 @@ def _keys_of(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
                 yield key.strip()
 
 
-def _digest(key: bytes) -> bytes:
-    return hashlib.sha256(key).digest()
+def _digest_of(key: str) -> bytes:
+    given = _DIGEST.fullmatch(key)
+    return bytes.fromhex(given[1]) if given else hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
 
 
-def _is_open(path: str) -> bool:
-    return path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
-
-
-def _refusal(error: CodecError) -> JSONResponse:
-    return JSONResponse({"error": error_fields(error)}, answer_for(error).http_status, {"www-authenticate": "Bearer"})
+def _name(digest: bytes) -> str:
+    return hashlib.sha256(b"name of " + digest).digest()[:_ID_BYTES].hex()

@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request, Response
-from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 from codec_core import CodecModel
 from codec_core.errors import CodecError
-from server import health_endpoint, page_endpoint, rest_endpoint, stream_endpoint
-from server.api_keys import ApiKeyMiddleware, ApiKeys
+from server import (
+    description_endpoint,
+    health_endpoint,
+    openapi,
+    page_endpoint,
+    rest_endpoint,
+    stream_endpoint,
+    token_endpoint,
+)
+from server.access import Access, AccessMiddleware
+from server.api_keys import read_keys
+from server.cors import allow_origins
 from server.errors import MethodError, NotFoundError
-from server.service import ClientGoneError, build_service, run_self_test, version
+from server.refusal import refusal_response
+from server.service import ClientGoneError, build_service, start_service, stop_service, stream_capacity, version
 from server.settings import Settings
-from server.status_map import answer_for, as_codec_error, error_fields
+from server.shared_secret import SharedSecret
+from server.status_map import as_codec_error
+from server.traffic import TrafficMiddleware
 from server.wire_settings import quoted
 
 DESCRIPTION = """
-Live neural audio codes. `WebSocket /v1/stream` carries live streams (not shown here: OpenAPI has no words for it; see
-`docs/protocol.md`); the calls below convert whole clips.
+Live neural audio codes. `WebSocket /v1/stream` carries live streams (not shown here, OpenAPI has no words for it:
+`/asyncapi.json` describes it); the calls below convert whole clips.
 
 Every refusal has the body `{"error": {code, reason, message, subject, found, expected[, retry_after_ms]}}`.
 """
@@ -38,30 +49,35 @@ log = logging.getLogger("mimi.server")
 def create_app(settings: Settings, model: CodecModel) -> FastAPI:
     """Build the application around a loaded model.
 
-    Start-up runs the self-test, whose outcome ``/readyz`` reports; shutdown waits for the frames in the engine. Draining
-    streams beforehand is the caller's: see :class:`server.process.DrainingServer`.
+    Start-up runs the self-test, whose outcome ``/readyz`` reports, and measures the model; shutdown waits for the frames in the
+    engine. Draining streams beforehand is the caller's: see :class:`server.process.DrainingServer`.
+
+    Raises:
+        SettingError: the file of keys, the secret or the store for snapshots is not fit for use.
+        UnavailableError: a package that the store needs is not installed.
+
     """
     service = build_service(settings, model)
+    access = Access(read_keys(settings), SharedSecret(settings.secret))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await run_self_test(service)
-        log.info("self-test: %s", service.self_test)
-        service.streams.start()
+        await start_service(service)
+        log.info("self-test: %s; streams that fit: %d", service.self_test, stream_capacity(service))
         yield
-        await service.streams.close()
-        service.executor.close()
+        await stop_service(service)
 
     # /docs is page_endpoint's: the one that comes with FastAPI loads its scripts from elsewhere.
     app = FastAPI(title="Mimi", version=version(), description=DESCRIPTION, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
-    if settings.api_key_list:
-        app.add_middleware(ApiKeyMiddleware, keys=ApiKeys(settings.api_key_list))
-    # Added last it is outermost: a browser asks for its leave without a key, and may read the refusal of one.
-    if settings.origin_allow_list:
-        app.add_middleware(CORSMiddleware, allow_origins=settings.origin_allow_list, allow_methods=["*"], allow_headers=["*"])
-    for endpoint in (stream_endpoint, rest_endpoint, health_endpoint, page_endpoint):
+    app.state.access = access
+    app.add_middleware(AccessMiddleware, access=access)
+    # Further out than the keys: a browser asks for its leave without a key, and may read the refusal of one.
+    allow_origins(app, settings)
+    app.add_middleware(TrafficMiddleware, metrics=service.metrics, gate=service.gate)
+    for endpoint in (stream_endpoint, rest_endpoint, token_endpoint, health_endpoint, description_endpoint, page_endpoint):
         app.include_router(endpoint.router)
+    openapi.describe(app)
     app.add_exception_handler(CodecError, _refuse)
     app.add_exception_handler(HTTPException, _refuse_path)
     app.add_exception_handler(Exception, _refuse)
@@ -71,11 +87,7 @@ def create_app(settings: Settings, model: CodecModel) -> FastAPI:
 
 
 async def _refuse(_: Request, cause: Exception) -> JSONResponse:
-    error = as_codec_error(cause)
-    fields = error_fields(error)
-    retry_after_ms = fields.get("retry_after_ms")
-    headers = {"retry-after": str(math.ceil(retry_after_ms / 1000))} if isinstance(retry_after_ms, int) else None
-    return JSONResponse({"error": fields}, answer_for(error).http_status, headers)
+    return refusal_response(as_codec_error(cause))
 
 
 async def _refuse_path(request: Request, cause: Exception) -> JSONResponse:
@@ -86,7 +98,7 @@ async def _refuse_path(request: Request, cause: Exception) -> JSONResponse:
         error: CodecError = MethodError("method", found=request.method, expected=allowed)
     else:
         error = NotFoundError("path", found=quoted(request.url.path), expected="one of those that /docs lists")
-    return JSONResponse({"error": error_fields(error)}, answer_for(error).http_status, headers)
+    return refusal_response(error, headers)
 
 
 async def _nobody_there(_: Request, __: Exception) -> Response:

@@ -175,7 +175,9 @@ class Checkpoints:
                 await stream.nudge()
             elif self.is_stored(stream):
                 await self._best_effort(self.store.touch, stream.lineage.stream_id)
-        await self._best_effort(self.store.sweep)
+        if await self._best_effort(self.store.sweep) and not self._records:
+            # Without streams nothing else would show that the store is well again.
+            self.problem = None
 
     async def close(self) -> None:
         """Wait for what is being written and let go of the store."""
@@ -233,12 +235,14 @@ class Checkpoints:
             self.problem = str(cause)
             raise SnapshotStoreError("store", "a failure", "an answer", retry_after_ms=self._retry_after_ms) from cause
 
-    async def _best_effort(self, call: Callable[..., object], *arguments: object) -> None:
+    async def _best_effort(self, call: Callable[..., object], *arguments: object) -> bool:
         try:
             await _in_thread(self._storing, call, *arguments)
         except (OSError, FencedError) as error:
             log.warning("the snapshot store failed: %s", error)
             self.problem = str(error)
+            return False
+        return True
 
 
 async def _in_thread(threads: ThreadPoolExecutor, call: Callable[..., Result], *arguments: object) -> Result:

@@ -18,8 +18,11 @@ from codec_core import CodecModel, __version__
 from codec_core.cli.report import print_error
 from codec_core.errors import CodecError, SettingError
 from server.app import create_app
+from server.client_address import checked_proxies
 from server.process import bind, serve, url_of
 from server.settings import ENVIRONMENT_PREFIX, Settings
+from server.tls import tls_context
+from server.tracing import start_tracing
 
 
 def option_name(field: str) -> str:
@@ -34,6 +37,10 @@ def run(**given: Any) -> None:
     """
     try:
         settings = read_settings(given)
+        tls = tls_context(settings)
+        checked_proxies(settings.trusted_proxy_list)
+        if settings.tracing == "otel":
+            start_tracing(__version__)
         listener = bind(settings)
     except SettingError as error:
         print_error(error)
@@ -48,7 +55,8 @@ def run(**given: Any) -> None:
     except CodecError as error:
         print_error(error)
         raise typer.Exit(2) from error
-    serve(app, settings, listener, lambda: _announce(model, url_of(listener)))
+    url = url_of(listener, "http" if tls is None else "https")
+    serve(app, settings, listener, lambda: _announce(model, url), tls)
 
 
 def read_settings(given: dict[str, Any]) -> Settings:
@@ -73,7 +81,7 @@ def _legal(name: str) -> str:
     if get_origin(field.annotation) is Literal:
         return " | ".join(get_args(field.annotation))
     plain = _plain_type(field.annotation)
-    if plain is not int:
+    if plain not in (int, float):
         return "true | false" if plain is bool else "text"
     low, high = (next((getattr(one, bound) for one in field.metadata if hasattr(one, bound)), None) for bound in ("ge", "le"))
     return f"at least {low}" if high is None else f"{low} .. {high}"

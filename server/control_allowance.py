@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 
 from server.errors import ControlRateError
+from server.rate_limit import BURST_S, RateLimit
 
-BURST_S = 4
-"""Messages of so many seconds may come at once, as they do after the network has held them up."""
+__all__ = ["BURST_S", "ControlAllowance"]
 
 
 class ControlAllowance:
@@ -22,9 +22,7 @@ class ControlAllowance:
 
     def __init__(self, per_s: int, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._per_s = per_s
-        self._clock_s = clock_s
-        self._left = float(per_s * BURST_S)
-        self._counted_s = clock_s()
+        self._limit = RateLimit(per_s, clock_s)
 
     def take(self) -> None:
         """Count one message.
@@ -33,10 +31,6 @@ class ControlAllowance:
             ControlRateError: it is one too many.
 
         """
-        now_s = self._clock_s()
-        self._left = min(self._left + (now_s - self._counted_s) * self._per_s, float(self._per_s * BURST_S))
-        self._counted_s = now_s
-        if self._left < 1:
+        if self._limit.take():
             expected = f"at most {self._per_s} per second, {self._per_s * BURST_S} at once"
             raise ControlRateError("flush, reset and ping", found="more of them", expected=expected)
-        self._left -= 1

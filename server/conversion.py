@@ -1,134 +1,89 @@
-"""One clip through the codec for REST: frame by frame through the executor, so that clips and streams share its batches."""
+"""One clip through the codec for REST: frame by frame through the executor, so that clips and streams share its batches.
+
+What is laid out frame by frame, codes as ``raw`` and ``mimi`` and sound as WAV, goes into the answer as it is made, since its
+length is known before: audio is read once to count it, and only then encoded. The rest is put together at the end.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
-from typing import Any, Final, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from codec_core.audio_file import AudioReader, open_wav
-from codec_core.codes_file import CodesDocument, CodesFormat, parse_codes, serialize_codes
-from codec_core.errors import AudioFileError, CodeRangeError, CodesFileError, SettingError
+from codec_core.audio_file import open_sound
+from codec_core.codes_document import CodesDocument
+from codec_core.codes_file import serialize_codes
+from codec_core.codes_json import codes_json_pieces
 from codec_core.framing import FrameAccumulator
-from server.errors import BodyTooLargeError
+from codec_core.pcm import to_int16
+from codec_core.wav_header import HEADER_BYTES, wav_header
+from server.answer import Answer
+from server.clip_source import ClipSource
+from server.errors import NotAcceptableError
 from server.frame_errors import naming_frame
-from server.media import CodesForm
-from server.sample_format import AudioIntake
+from server.media import CodesForm, SoundForm
 from server.service import Service, version
-from server.wire_settings import StreamSettings
+from server.spool import in_thread
 
 Array = npt.NDArray[Any]
 Item = TypeVar("Item")
+Sink = Callable[[Array], Awaitable[None]]
 
-RAW_BLOCK_BYTES: Final = 65_536
 WRITE_FRAMES: Final = 25
-"""Frames written to the file at once."""
+"""Frames put into a file at once."""
 
 
-def most_frames(service: Service) -> int:
-    """Count the frames of the longest clip that is taken."""
-    return service.settings.max_clip_ms // 80
-
-
-async def encode_clip(service: Service, settings: StreamSettings, path: Path, *, raw: bool) -> CodesDocument:
-    """Encode a file.
+async def encode_clip(service: Service, source: ClipSource, form: CodesForm, answer: Answer) -> None:
+    """Encode audio into an answer.
 
     Args:
         service: the service.
-        settings: levels, and what ``raw`` PCM is made of.
-        path: an audio file, or raw PCM.
-        raw: which of the two.
+        source: the audio, and the levels.
+        form: how the codes are laid out.
+        answer: where they go.
 
     Raises:
-        AudioFileError, PayloadError, NonFiniteInputError: the file is refused.
+        AudioFileError, PayloadError, NonFiniteInputError: the body is refused.
         NumericOverflowError: a frame drives the network out of range; it is named.
         BodyTooLargeError: the clip is longer than one may be.
 
     """
-    pieces = _raw_pieces(path, settings) if raw else _file_pieces(path)
-    frames = FrameAccumulator(service.offer.frame_samples)
-    encoder = service.model.encoder(settings.levels)
-    rows: list[Array] = []
-    samples = 0
+    if form == "raw" or form == "mimi":  # noqa: PLR1714 - mypy narrows only this spelling
+        await _stream_codes(service, source, form, answer)
+        return
+    blocks: list[Array] = [np.zeros((0, source.settings.levels), np.int32)]
 
-    async def encode(pcm_frames: Array) -> None:
-        for pcm in pcm_frames:
-            with naming_frame(len(rows)):
-                rows.append(await service.executor.encode(encoder, pcm))
+    async def keep(block: Array) -> None:
+        blocks.append(block)
 
-    try:
-        async for piece in _in_thread(pieces):
-            samples += len(piece)
-            _check_length(service, samples)
-            await encode(frames.push(piece))
-        await encode(frames.flush())
-    finally:
-        service.executor.retire(encoder)
-    codes = np.array(rows, np.int32).reshape(-1, settings.levels).T
-    return CodesDocument(np.ascontiguousarray(codes), samples, provenance(service))
+    samples = await _encode(service, source, keep)
+    codes = await in_thread(lambda: np.ascontiguousarray(np.concatenate(blocks).T))
+    document = CodesDocument(codes, samples, provenance(service))
+    _describe(answer, source, document.frames, samples)
+    async for piece in drawn(codes_json_pieces(document) if form == "json" else iter([serialize_codes(document, form)])):
+        await answer.write(piece)
 
 
-async def decode_clip(service: Service, document: CodesDocument, path: Path) -> int:
-    """Decode codes to a WAV file and return its samples: the document's own count where it has one, else whole frames."""
-    wanted = document.frames * service.offer.frame_samples if document.samples is None else document.samples
-    decoder = service.model.decoder(document.levels)
-    written = 0
-    try:
-        with open_wav(path) as writer:
-            for first in range(0, document.frames, WRITE_FRAMES):
-                block: list[Array] = []
-                for index, codes in enumerate(document.codes[:, first : first + WRITE_FRAMES].T, first):
-                    with naming_frame(index):
-                        block.append(await service.executor.decode(decoder, codes))
-                pcm = np.concatenate(block)[: wanted - written]
-                await asyncio.to_thread(writer.write, pcm)
-                written += len(pcm)
-    finally:
-        service.executor.retire(decoder)
-    return written
-
-
-def parse_body(service: Service, data: bytes, form: CodesForm, levels: int | None) -> CodesDocument:
-    """Read codes from a body and check all of them before any is decoded.
-
-    Args:
-        service: the service.
-        data: the body.
-        form: how it is laid out.
-        levels: levels to decode; ``None`` for as many as the body has, or the model's default for ``raw``, which does not say.
+async def decode_clip(service: Service, document: CodesDocument, form: SoundForm, answer: Answer) -> None:
+    """Decode codes into an answer: the document's own count of samples where it has one, else whole frames.
 
     Raises:
-        CodesFileError, CodeRangeError: the body is refused, naming level and frame where it is one code.
-        SettingError: more levels asked for than the body has.
-        BodyTooLargeError: the clip is longer than one may be.
+        NumericOverflowError: a frame drives the network out of range; it is named.
+        NotAcceptableError: no samples, in a form that has no files without any.
 
     """
-    offer = service.offer
-    document = _raw_codes(data, levels or offer.default_levels) if form == "raw" else parse_codes(data, form, "body")
-    if levels is not None and levels > document.levels:
-        raise SettingError("levels", found=str(levels), expected=f"at most {document.levels}, as the body has")
-    codes = document.codes[:levels]
-    if len(codes) > offer.max_levels:
-        raise CodesFileError("body: levels", found=str(len(codes)), expected=f"at most {offer.max_levels}, as the model has")
-    _check_length(service, document.frames * offer.frame_samples)
-    outside = codes >= offer.codebook_entries
-    if outside.any():
-        level, frame = np.unravel_index(int(np.argmax(outside)), codes.shape)
-        expected = f"0 .. {offer.codebook_entries - 1}"
-        raise CodeRangeError(f"codes[level {level}][frame {frame}]", found=str(codes[level, frame]), expected=expected)
-    return CodesDocument(codes, document.samples, document.provenance)
-
-
-def serialize_body(document: CodesDocument, form: CodesForm) -> bytes:
-    """Lay codes out as one of the forms of :mod:`server.media`."""
-    if form == "raw":
-        return document.codes.T.astype("<u2").tobytes()
-    chosen: CodesFormat = form
-    return serialize_codes(document, chosen)
+    samples = document.frames * service.offer.frame_samples if document.samples is None else document.samples
+    answer.describe_document(document)
+    if form == "WAV":
+        answer.expect(HEADER_BYTES + 2 * samples)
+        await _stream_wav(service, document, samples, answer)
+    elif samples == 0:
+        raise NotAcceptableError("Accept", found=f"{form} for a clip of no samples", expected="audio/wav")
+    else:
+        await _write_sound(service, document, samples, form, answer)
 
 
 def provenance(service: Service) -> dict[str, str]:
@@ -143,35 +98,91 @@ def provenance(service: Service) -> dict[str, str]:
     }
 
 
-def _raw_codes(data: bytes, levels: int) -> CodesDocument:
-    if len(data) % (2 * levels):
-        expected = f"whole frames of {2 * levels} bytes: u16 of {levels} levels"
-        raise CodesFileError("body", found=f"{len(data)} bytes", expected=expected)
-    return CodesDocument(np.ascontiguousarray(np.frombuffer(data, "<u2").reshape(-1, levels).T, dtype=np.int32))
-
-
-def _check_length(service: Service, samples: int) -> None:
-    if samples > most_frames(service) * service.offer.frame_samples:
-        raise BodyTooLargeError("clip", found="a longer one", expected=f"at most {service.settings.max_clip_ms} ms of audio")
-
-
-def _file_pieces(path: Path) -> Iterator[Array]:
-    try:
-        with AudioReader(path) as reader:
-            yield from reader.pcm()
-    except AudioFileError as error:
-        raise AudioFileError(error.subject.replace(str(path), "body"), error.found, error.expected) from error
-
-
-def _raw_pieces(path: Path, settings: StreamSettings) -> Iterator[Array]:
-    intake = AudioIntake(settings)
-    with path.open("rb") as file:
-        while data := file.read(RAW_BLOCK_BYTES):
-            yield intake.push(data)
-    yield intake.flush()
-
-
-async def _in_thread(items: Iterator[Item]) -> AsyncIterator[Item]:
+async def drawn(items: Iterator[Item]) -> AsyncIterator[Item]:
     """Draw from a blocking iterator without blocking the event loop."""
-    while (item := await asyncio.to_thread(next, items, None)) is not None:
+    while (item := await in_thread(next, items, None)) is not None:
         yield item
+
+
+async def _stream_codes(service: Service, source: ClipSource, form: Literal["raw", "mimi"], answer: Answer) -> None:
+    samples = 0
+    async for piece in drawn(source.pieces()):
+        samples += len(piece)
+    frames, levels = -(-samples // service.offer.frame_samples), source.settings.levels
+    header = serialize_codes(CodesDocument(np.zeros((levels, 0), np.int32)), "mimi") if form == "mimi" else b""
+    _describe(answer, source, frames, samples)
+    answer.expect(len(header) + 2 * levels * frames)
+
+    async def send(block: Array) -> None:
+        nonlocal header
+        await answer.write(header + block.astype("<u2").tobytes())
+        header = b""
+
+    await _encode(service, source, send)
+    await answer.write(header)
+
+
+def _describe(answer: Answer, source: ClipSource, frames: int, samples: int) -> None:
+    answer.describe(source.settings.levels, frames, samples)
+    if source.shortfall is not None:
+        answer.headers["x-mimi-warning"] = source.shortfall
+
+
+async def _encode(service: Service, source: ClipSource, sink: Sink) -> int:
+    """Hand codes out block by block, [frames, levels]; return the samples encoded, without the last frame's padding."""
+    accumulator = FrameAccumulator(service.offer.frame_samples)
+    encoder = service.model.encoder(source.settings.levels)
+    samples = frames = 0
+
+    async def encode(block: Array) -> None:
+        nonlocal frames
+        codes = np.empty((len(block), source.settings.levels), np.int32)
+        for row, pcm in enumerate(block):
+            with naming_frame(frames):
+                codes[row] = await service.executor.encode(encoder, pcm)
+            frames += 1
+        if len(block):
+            await sink(codes)
+
+    try:
+        async for piece in drawn(source.pieces()):
+            samples += len(piece)
+            await encode(accumulator.push(piece))
+        await encode(accumulator.flush())
+    finally:
+        service.executor.retire(encoder)
+    return samples
+
+
+async def _decode(service: Service, document: CodesDocument, samples: int, sink: Sink) -> None:
+    """Hand sound out block by block, float32, ``samples`` in all."""
+    decoder = service.model.decoder(document.levels)
+    try:
+        for first in range(0, document.frames, WRITE_FRAMES):
+            block: list[Array] = []
+            for index, codes in enumerate(document.codes[:, first : first + WRITE_FRAMES].T, first):
+                with naming_frame(index):
+                    block.append(await service.executor.decode(decoder, codes))
+            await sink(np.concatenate(block)[: samples - first * service.offer.frame_samples])
+    finally:
+        service.executor.retire(decoder)
+
+
+async def _stream_wav(service: Service, document: CodesDocument, samples: int, answer: Answer) -> None:
+    header = wav_header(samples, service.offer.sample_rate_hz)
+
+    async def send(pcm: Array) -> None:
+        nonlocal header
+        await answer.write(header + to_int16(pcm).astype("<i2").tobytes())
+        header = b""
+
+    await _decode(service, document, samples, send)
+    await answer.write(header)
+
+
+async def _write_sound(
+    service: Service, document: CodesDocument, samples: int, form: Literal["FLAC", "OGG"], answer: Answer
+) -> None:
+    with open_sound(answer.spool.file, form) as writer:
+        await _decode(service, document, samples, lambda pcm: in_thread(writer.write, pcm))
+    await asyncio.to_thread(answer.spool.adopt)

@@ -5,8 +5,13 @@
     CodecError
     └── ServiceError
         ├── CapacityError          capacity           every place of this kind is taken
+        ├── AddressCapacityError   address_capacity   every place that one address may have is taken
+        ├── HandshakeRateError     handshake_rate     more handshakes from one address than it may make
+        ├── ConnectionsError       connections        as many connections as the service may have
         ├── DrainingError          draining           the service is going down and takes nothing new
         ├── UnauthorizedError      unauthorized       no key, or an unknown one, where one is asked for
+        ├── TokenExpiredError      token_expired      a token that was good until a while ago
+        ├── TokenScopeError        token_scope        a token for another part of the service
         ├── ForbiddenOriginError   forbidden_origin   a browser page of another origin
         ├── ProtocolError          protocol           a message that is malformed, unknown or illegal now
         ├── WrongKindError         wrong_kind         text where binary is due, or the other way round
@@ -24,6 +29,7 @@
         ├── ResumeLostError        resume_lost        a resume that needs answers which are no longer held
         ├── TakenOverError         taken_over         the stream goes on over another connection
         ├── SnapshotStoreError     snapshot_store     snapshots cannot be read or written now
+        ├── RequestTimeoutError    request_timeout    a request that does not arrive in time
         ├── BodyTimeoutError       body_timeout       a request body that does not arrive in time
         ├── BodyTooLargeError      body_too_large     a request body, or the clip in it, above the limit
         ├── UnsupportedMediaError  unsupported_media  a Content-Type that is not taken
@@ -47,7 +53,10 @@ class ServiceError(CodecError):
     """
 
     code = "service"
-    retry_after_ms: int | None = None
+
+    def __init__(self, subject: str, found: str = "", expected: str = "", *, retry_after_ms: int | None = None) -> None:
+        super().__init__(subject, found, expected)
+        self.retry_after_ms = retry_after_ms
 
 
 class CapacityError(ServiceError):
@@ -55,9 +64,23 @@ class CapacityError(ServiceError):
 
     code = "capacity"
 
-    def __init__(self, subject: str, found: str = "", expected: str = "", *, retry_after_ms: int) -> None:
-        super().__init__(subject, found, expected)
-        self.retry_after_ms = retry_after_ms
+
+class AddressCapacityError(ServiceError):
+    """Every place that one address may have is taken."""
+
+    code = "address_capacity"
+
+
+class HandshakeRateError(ServiceError):
+    """More handshakes from one address than it may make."""
+
+    code = "handshake_rate"
+
+
+class ConnectionsError(ServiceError):
+    """As many connections as the service may have."""
+
+    code = "connections"
 
 
 class DrainingError(ServiceError):
@@ -65,15 +88,23 @@ class DrainingError(ServiceError):
 
     code = "draining"
 
-    def __init__(self, subject: str, found: str = "", expected: str = "", *, retry_after_ms: int) -> None:
-        super().__init__(subject, found, expected)
-        self.retry_after_ms = retry_after_ms
-
 
 class UnauthorizedError(ServiceError):
     """No key, or an unknown one, where one is asked for."""
 
     code = "unauthorized"
+
+
+class TokenExpiredError(ServiceError):
+    """A token that was good until a while ago."""
+
+    code = "token_expired"
+
+
+class TokenScopeError(ServiceError):
+    """A token for another part of the service."""
+
+    code = "token_scope"
 
 
 class ForbiddenOriginError(ServiceError):
@@ -153,10 +184,6 @@ class OverloadedError(ServiceError):
 
     code = "overloaded"
 
-    def __init__(self, subject: str, found: str = "", expected: str = "", *, retry_after_ms: int) -> None:
-        super().__init__(subject, found, expected)
-        self.retry_after_ms = retry_after_ms
-
 
 class ResumeRefusedError(ServiceError):
     """A resume token that is not good, or no longer."""
@@ -181,9 +208,11 @@ class SnapshotStoreError(ServiceError):
 
     code = "snapshot_store"
 
-    def __init__(self, subject: str, found: str = "", expected: str = "", *, retry_after_ms: int) -> None:
-        super().__init__(subject, found, expected)
-        self.retry_after_ms = retry_after_ms
+
+class RequestTimeoutError(ServiceError):
+    """A request that does not arrive in time."""
+
+    code = "request_timeout"
 
 
 class BodyTimeoutError(ServiceError):

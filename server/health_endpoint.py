@@ -6,9 +6,12 @@ from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
-from server.service import Service, service_of, version
+from server import openapi
+from server.metrics import CONTENT_TYPE
+from server.readiness import OK
+from server.service import Service, metrics_text, service_of, stream_capacity, version
 from server.wire_messages import PROTOCOL_VERSION, SUBPROTOCOL
 from server.wire_settings import CODES_FORMS, FORMATS, MODES, SAMPLE_RATE_RANGE_HZ
 
@@ -23,13 +26,21 @@ async def healthz() -> dict[str, str]:
 
 @router.get("/readyz", responses={503: {"description": "Not ready; the body says why."}})
 async def readyz(request: Request) -> JSONResponse:
-    """Say whether new work is taken: model loaded, self-test passed, not draining."""
+    """Say whether new work is taken: self-test passed, not draining, room for another stream, an engine that answers."""
     service = service_of(request)
-    body = {"ready": service.ready, "self_test": service.self_test, "draining": service.registry.draining}
-    return JSONResponse(body, 200 if service.ready else 503)
+    checks = service.readiness.results()
+    ready = all(result == OK for result in checks.values())
+    body = {"ready": ready, "self_test": service.self_test, "draining": service.registry.draining, "checks": checks}
+    return JSONResponse(body, 200 if ready else 503)
 
 
-@router.get("/v1/info")
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def metrics(request: Request) -> Response:
+    """Answer all metrics in Prometheus' text form."""
+    return Response(metrics_text(service_of(request)), media_type=CONTENT_TYPE)
+
+
+@router.get("/v1/info", openapi_extra=openapi.INFO, responses=openapi.INFO_RESPONSES)
 async def info(request: Request) -> dict[str, Any]:
     """Tell what runs here: model, protocol, limits and load."""
     service = service_of(request)
@@ -50,7 +61,15 @@ def _protocol() -> dict[str, Any]:
 
 
 def _limits(service: Service) -> dict[str, int]:
-    names = ("max_sessions", "max_conversions", "credit_frames", "max_message_bytes", "max_body_bytes", "max_clip_ms")
+    names = (
+        "max_sessions",
+        "max_address_sessions",
+        "max_conversions",
+        "credit_frames",
+        "max_message_bytes",
+        "max_body_bytes",
+        "max_clip_ms",
+    )
     return {name: getattr(service.settings, name) for name in names}
 
 
@@ -60,6 +79,9 @@ def _load(service: Service) -> dict[str, Any]:
         "parked": service.streams.parked,
         "conversions": service.registry.count("conversion"),
         "refused": service.registry.refused,
+        "spooled_bytes": service.spool_budget.held_bytes,
+        "stream_capacity": stream_capacity(service),
+        "headroom": service.admission.load().headroom,
         "waiting_frames": service.executor.waiting_frames,
         **asdict(service.executor.stats),
     }

@@ -24,6 +24,7 @@ from server.ready_message import ready_text
 from server.resume_token import ResumeToken, TokenIssuer, token_refused
 from server.revival import Revival
 from server.settings import Settings
+from server.shared_secret import SharedSecret
 from server.snapshot_store import FencedError, SnapshotStore
 from server.stream_session import StreamSession
 from server.stream_snapshot import Lineage
@@ -58,7 +59,7 @@ class LiveStreams:
         self._executor = executor
         info = model.info
         longest_s = (settings.session_timeout_ms + settings.resume_grace_ms) / 1000
-        self._tokens = TokenIssuer(settings.resume_secret, info.sha256, info.numerics, longest_s)
+        self._tokens = TokenIssuer(SharedSecret(settings.secret), info.sha256, info.numerics, longest_s)
         self.checkpoints = Checkpoints(
             store,
             key=self._tokens.snapshot_key,

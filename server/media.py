@@ -9,6 +9,7 @@ from server.errors import NotAcceptableError, UnsupportedMediaError
 from server.wire_settings import quoted
 
 CodesForm = CodesFormat | Literal["raw"]
+SoundForm = Literal["WAV", "FLAC", "OGG"]
 
 RAW_MEDIA: Final = "application/octet-stream"
 ANYTHING: Final = "*/*"
@@ -25,9 +26,21 @@ AUDIO_FILE_MEDIA: Final = (
     "audio/opus",
     "audio/mpeg",
     "audio/mp3",
+    "audio/aiff",
+    "audio/x-aiff",
+    "audio/basic",
 )
 AUDIO_IN_MEDIA: Final = (*AUDIO_FILE_MEDIA, RAW_MEDIA)
-AUDIO_OUT_MEDIA: Final = (WAV_MEDIA, "audio/x-wav", "audio/wave", "audio/vnd.wave")
+SOUND_MEDIA: Final[dict[str, SoundForm]] = {
+    WAV_MEDIA: "WAV",
+    "audio/flac": "FLAC",
+    "audio/ogg": "OGG",
+    "audio/x-wav": "WAV",
+    "audio/wave": "WAV",
+    "audio/vnd.wave": "WAV",
+    "audio/x-flac": "FLAC",
+    "application/ogg": "OGG",
+}
 CODES_MEDIA: Final[dict[str, CodesForm]] = {
     "application/json": "json",
     RAW_MEDIA: "raw",

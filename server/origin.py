@@ -42,7 +42,7 @@ def _is_own(origin: str, host: str, settings: Settings) -> bool:
         return False
     if not name or parts.netloc.lower() != host.lower():
         return False
-    return bool(settings.api_key_list) or name in (LOCAL_NAME, settings.host.lower()) or _is_address(name)
+    return settings.asks_for_key or name in (LOCAL_NAME, settings.host.lower()) or _is_address(name)
 
 
 def _is_address(name: str) -> bool:

@@ -22,6 +22,11 @@ class Outbox:
         self._finished = False
         self._failure: Exception | None = None
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes that wait to be sent."""
+        return self._bytes
+
     def preload(self, messages: Iterable[str | bytes]) -> None:
         """Append messages at once, however many: what a client that comes back is owed."""
         for message in messages:
@@ -44,6 +49,7 @@ class Outbox:
         """Let all writers go: nobody reads any more."""
         self._closed = True
         self._messages.clear()
+        self._bytes = 0
         self._changed.set()
 
     async def get(self) -> str | bytes | None:

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
 import errno
 import ipaddress
+import logging
+import resource
 import signal
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 
 from codec_core.errors import SettingError
+from server.client_address import checked_proxies
+from server.http_protocol import bounded_http_protocol
+from server.logs import configure_logs
 from server.service import Service
 from server.settings import Settings
+from server.tracing import stop_tracing
 from server.websocket_protocol import bounded_protocol
 
 GRACE_S = 5
 """Time for conversions in flight, once streams have ended."""
 BACKLOG = 512
+OTHER_FILES = 64
+"""File descriptors that are no connections: listener, logs, bodies on disk."""
+
+log = logging.getLogger("mimi.server")
 
 
 class DrainingServer(uvicorn.Server):
@@ -80,7 +89,7 @@ def bind(settings: Settings) -> socket.socket:
         family, kind, protocol, _, address = found[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if not (settings.api_key_list or settings.allow_remote or ipaddress.ip_address(address[0]).is_loopback):
+        if not (settings.asks_for_key or settings.allow_remote or ipaddress.ip_address(address[0]).is_loopback):
             listener.close()
             expected = "a loopback address, or keys in MIMI_API_KEYS; --allow-remote listens without"
             raise SettingError("host", found=settings.host, expected=expected)
@@ -93,37 +102,65 @@ def bind(settings: Settings) -> socket.socket:
     return listener
 
 
-def url_of(listener: socket.socket) -> str:
+def url_of(listener: socket.socket, scheme: str = "http") -> str:
     """Name the address to open in a browser."""
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if listener.family == socket.AF_INET6 else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if listener.family == socket.AF_INET6 else f"{scheme}://{host}:{port}"
 
 
-def _log_config(level: str) -> dict[str, Any]:
-    """Let our own loggers speak where uvicorn's do."""
-    config = copy.deepcopy(uvicorn.config.LOGGING_CONFIG)
-    config["loggers"]["mimi"] = {"handlers": ["default"], "level": level.upper(), "propagate": False}
-    return config
+def most_connections(settings: Settings) -> int:
+    """Have as many file descriptors as the system lets us, each connection being one, and say how many connections that makes.
+
+    More than them would be taken by nobody and hold up those that are there.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = settings.max_connections
+    if files != resource.RLIM_INFINITY and files - OTHER_FILES < most:
+        most = max(files - OTHER_FILES, 1)
+        log.warning("the system allows %d open files, so connections are limited to %d", files, most)
+    return most
 
 
-def serve(app: FastAPI, settings: Settings, listener: socket.socket, on_start: Callable[[], None]) -> None:
-    """Serve until a signal ends it.
+def serve(
+    app: FastAPI,
+    settings: Settings,
+    listener: socket.socket,
+    on_start: Callable[[], None],
+    tls: ssl.SSLContext | None = None,
+) -> None:
+    """Serve until a signal ends it, over TLS where there is a context for it.
 
     Compression is off: codes and PCM do not compress, and its memory would outweigh a session's.
     """
+    service: Service = app.state.service
+    proxies = checked_proxies(settings.trusted_proxy_list)
+    service.metrics.observe("mimi_connections", lambda: len(server.server_state.connections))
     config = uvicorn.Config(
         app,
-        log_config=_log_config(settings.log_level),
-        ws=bounded_protocol(settings.max_queued_messages),
+        log_config=configure_logs(settings.log_format, settings.log_level),
+        # Requests are logged by our own outermost layer, without their queries.
+        access_log=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies,
+        ws=bounded_protocol(settings.max_queued_messages, settings.max_messages_per_s),
         ws_max_size=settings.max_message_bytes,
         ws_ping_interval=settings.ping_interval_ms / 1000,
         ws_ping_timeout=settings.ping_timeout_ms / 1000,
         ws_per_message_deflate=False,
-        http="h11",
+        http=bounded_http_protocol(settings, service.metrics, most_connections(settings)),
         lifespan="on",
         log_level=settings.log_level,
         server_header=False,
         backlog=BACKLOG,
         timeout_graceful_shutdown=GRACE_S,
+        ssl_context_factory=None if tls is None else lambda _config, _default: tls,
     )
-    DrainingServer(config, app.state.service, on_start).run(sockets=[listener])
+    server = DrainingServer(config, service, on_start)
+    try:
+        server.run(sockets=[listener])
+    finally:
+        stop_tracing()

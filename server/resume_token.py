@@ -17,19 +17,18 @@ import base64
 import binascii
 import hashlib
 import hmac
-import secrets
 import struct
 import time
 from dataclasses import dataclass
 from typing import Final
 
 from server.errors import ResumeRefusedError
+from server.shared_secret import SharedSecret
 
 _VERSION: Final = 1
 _BODY: Final = struct.Struct(">B16sIQ32s")
 _MAC_BYTES: Final = 32
 _NUMERICS_MAX_BYTES: Final = 32
-_RANDOM_SECRET_BYTES: Final = 32
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,6 @@ class ResumeToken:
     expires_unix_s: int
     model_sha256: str
     numerics: str
-
-
-def derived_key(secret: bytes, purpose: str) -> bytes:
-    """Make the key for one purpose from the service's secret, so that nothing signed for one passes for another."""
-    return hmac.digest(secret, f"mimi {purpose}".encode(), hashlib.sha256)
 
 
 def sign_token(token: ResumeToken, key: bytes) -> str:
@@ -81,23 +75,23 @@ class TokenIssuer:
     """Makes and checks the tokens of one service.
 
     Args:
-        secret: shared by the replicas; at random for this process alone if empty.
+        secret: shared by the replicas.
         model_sha256: of the model file.
         numerics: what it runs under.
         longest_s: how long after its stream was opened a token may still be good.
 
     """
 
-    def __init__(self, secret: str, model_sha256: str, numerics: str, longest_s: float) -> None:
-        self._secret = secret.encode() or secrets.token_bytes(_RANDOM_SECRET_BYTES)
-        self._key = derived_key(self._secret, "resume token")
+    def __init__(self, secret: SharedSecret, model_sha256: str, numerics: str, longest_s: float) -> None:
+        self._secret = secret
+        self._key = secret.key("resume token")
         self._model = model_sha256, numerics
         self._longest_s = longest_s
 
     @property
     def snapshot_key(self) -> bytes:
         """The key of the same secret that signs snapshots."""
-        return derived_key(self._secret, "stream snapshot")
+        return self._secret.key("stream snapshot")
 
     def issue(self, stream_id: str, generation: int, opened_unix_s: float) -> str:
         """Make a token."""

@@ -1,4 +1,4 @@
-"""What the endpoints share: settings, model, places, executor. Made once by :func:`server.app.create_app`."""
+"""What the endpoints share: settings, model, places, executor, metrics. Made once by :func:`server.app.create_app`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ from starlette.requests import HTTPConnection
 
 from codec_core import CodecModel
 from codec_core.errors import CodecError, InternalError
+from server.admission import Admission, demand_of
+from server.calibration import calibrate
 from server.codec_executor import CodecExecutor
 from server.live_streams import LiveStreams
+from server.metrics import Metrics
+from server.rate_limit import HandshakeGate
+from server.readiness import OK, Readiness
 from server.session_registry import SessionRegistry
 from server.settings import Settings
+from server.spool import SpoolBudget
+from server.step_cost import StepCost
 from server.store_choice import store_for
+from server.watchdog import Watchdog
 from server.wire_settings import Offer
 
 SELF_TEST_SEED = 24_000
@@ -33,21 +41,78 @@ class Service:
     registry: SessionRegistry
     executor: CodecExecutor
     offer: Offer
+    spool_budget: SpoolBudget
     streams: LiveStreams
+    admission: Admission
+    metrics: Metrics
+    readiness: Readiness
+    watchdog: Watchdog
+    gate: HandshakeGate
     self_test: str = "not run"
     """``passed`` once the model has shown that it works on this machine, else why it has not."""
 
     @property
     def ready(self) -> bool:
         """Whether new work is taken."""
-        return self.self_test == "passed" and not self.registry.draining
+        return self.readiness.ready
 
 
 def build_service(settings: Settings, model: CodecModel) -> Service:
     """Put the parts together; nothing runs yet."""
+    metrics, cost, offer = Metrics(), StepCost(), _offer(settings, model)
+    admission = _admission(settings, cost)
+    executor = CodecExecutor(
+        model,
+        cost,
+        workers=settings.workers,
+        max_batch=settings.max_batch_sessions,
+        gather_ms=settings.gather_ms,
+        observers=(metrics, admission),
+    )
+    registry = _registry(settings, admission, metrics)
+    service = Service(
+        settings=settings,
+        model=model,
+        registry=registry,
+        executor=executor,
+        offer=offer,
+        spool_budget=SpoolBudget(settings.max_spool_bytes, settings.retry_after_ms),
+        streams=LiveStreams(settings, model, executor, offer, store_for(settings, model)),
+        admission=admission,
+        metrics=metrics,
+        readiness=Readiness(),
+        watchdog=Watchdog(registry, executor, metrics, interval_ms=settings.audit_interval_ms),
+        gate=HandshakeGate(settings.max_address_handshakes_per_s),
+    )
+    _register_checks(service)
+    _describe(service)
+    return service
+
+
+def _admission(settings: Settings, cost: StepCost) -> Admission:
+    return Admission(
+        settings.admission,
+        cost,
+        workers=settings.workers,
+        most_latency_ms=settings.max_latency_ms,
+        retry_after_ms=settings.retry_after_ms,
+    )
+
+
+def _registry(settings: Settings, admission: Admission, metrics: Metrics) -> SessionRegistry:
+    return SessionRegistry(
+        admission,
+        metrics,
+        max_sessions=settings.max_sessions,
+        max_address_sessions=settings.max_address_sessions,
+        max_conversions=settings.max_conversions,
+        retry_after_ms=settings.retry_after_ms,
+    )
+
+
+def _offer(settings: Settings, model: CodecModel) -> Offer:
     info = model.info
-    executor = CodecExecutor(model, workers=settings.workers, max_batch=settings.max_batch_sessions)
-    offer = Offer(
+    return Offer(
         default_levels=info.default_levels,
         max_levels=info.levels,
         codebook_entries=info.codebook_entries,
@@ -56,18 +121,63 @@ def build_service(settings: Settings, model: CodecModel) -> Service:
         numerics=info.numerics,
         free_pace=settings.allow_free_pace,
     )
-    return Service(
-        settings=settings,
-        model=model,
-        registry=SessionRegistry(
-            max_sessions=settings.max_sessions,
-            max_conversions=settings.max_conversions,
-            retry_after_ms=settings.retry_after_ms,
-        ),
-        executor=executor,
-        offer=offer,
-        streams=LiveStreams(settings, model, executor, offer, store_for(settings, model)),
-    )
+
+
+def _register_checks(service: Service) -> None:
+    usual = demand_of("encode", service.offer.default_levels)
+    service.readiness.register("self_test", lambda: None if service.self_test == "passed" else service.self_test)
+    service.readiness.register("draining", lambda: "the service is going down" if service.registry.draining else None)
+    service.readiness.register("headroom", lambda: service.admission.refusal(usual))
+    service.readiness.register("engine", service.watchdog.stuck_step)
+    if service.streams.checkpoints.store is not None:
+        service.readiness.register("snapshot_store", lambda: service.streams.checkpoints.problem)
+
+
+def _describe(service: Service) -> None:
+    """Give the metrics what they ask for."""
+    metrics, info, admission = service.metrics, service.model.info, service.admission
+    facts = (info.weight_class, info.numerics, info.isa, str(info.threads), str(service.settings.workers))
+    names = ("weight_class", "numerics", "isa", "threads", "workers")
+    metrics.describe(version=version(), model=info.name, sha256=info.sha256, **dict(zip(names, facts, strict=True)))
+    metrics.observe("mimi_sessions", lambda: service.registry.count("stream"), kind="stream")
+    metrics.observe("mimi_sessions", lambda: service.registry.count("conversion"), kind="conversion")
+    metrics.observe("mimi_waiting_frames", lambda: service.executor.waiting_frames)
+    metrics.observe("mimi_queued_frames", lambda: service.registry.queued_frames)
+    metrics.observe("mimi_unsent_bytes", lambda: service.registry.unsent_bytes)
+    metrics.observe("mimi_parked_sessions", lambda: service.streams.parked)
+    metrics.observe("mimi_engine_sessions", lambda: service.executor.known_sessions)
+    metrics.observe("mimi_realtime_headroom", lambda: admission.load().headroom)
+    metrics.observe("mimi_predicted_latency_seconds", lambda: admission.load().predicted_latency_s)
+    metrics.observe("mimi_late_share", lambda: admission.late_share)
+    metrics.observe("mimi_session_capacity", lambda: stream_capacity(service))
+
+
+def stream_capacity(service: Service) -> int:
+    """Count the encoding streams of default levels that the machine can hold, as measured."""
+    return service.admission.most_streams(demand_of("encode", service.offer.default_levels), service.settings.max_sessions)
+
+
+def metrics_text(service: Service) -> bytes:
+    """Return all metrics, the checks of readiness asked just now."""
+    for name, result in service.readiness.results().items():
+        service.metrics.set_ready(name, passed=result == OK)
+    return service.metrics.text()
+
+
+async def start_service(service: Service) -> None:
+    """Test the model, measure it, and begin to watch."""
+    await run_self_test(service)
+    if service.self_test == "passed" and service.settings.admission == "measured":
+        await calibrate(service.executor, service.model)
+    service.watchdog.start()
+    service.streams.start()
+
+
+async def stop_service(service: Service) -> None:
+    """Let go of the streams, watch no more, and wait for the frames in the engine."""
+    await service.streams.close()
+    await service.watchdog.stop()
+    service.executor.close()
 
 
 def service_of(connection: HTTPConnection) -> Service:

@@ -1,6 +1,6 @@
 """Who is let in: places for streams and for conversions, each with a cap, and the way down when the service drains.
 
-A place is held by a lease, a context manager, so that no way out of a session can leave it taken.
+A place is held by a lease, a context manager, so that no way out of a session can leave it taken; :mod:`server.watchdog` looks.
 """
 
 from __future__ import annotations
@@ -9,11 +9,17 @@ import asyncio
 import contextlib
 import secrets
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from server.errors import CapacityError, DrainingError
+from codec_core.errors import CodecError
+from server import tracing
+from server.admission import Admission, Demand
+from server.errors import AddressCapacityError, CapacityError, DrainingError
+from server.logs import bind_to_log
+from server.metrics import Metrics
 
 LAST_WORDS_MS = 5_000
 """Time to save the streams that were ended, and for their close frames."""
@@ -22,7 +28,15 @@ Kind = Literal["stream", "conversion"]
 
 
 class Drainable(Protocol):
-    """What the registry needs of a holder of a place when the service goes down."""
+    """What the registry needs of a holder of a place: what waits in it, and that it ends when the service goes down."""
+
+    @property
+    def queued_frames(self) -> float:
+        """Frames that were read and are not answered yet."""
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes of answers that wait to be sent."""
 
     def go_away(self, time_left_ms: int) -> None:
         """Tell the client that the service goes down; returns at once."""
@@ -38,22 +52,67 @@ class Lease:
     session_id: str
     kind: Kind
     holder: Drainable | None
+    client: str
+    owner: asyncio.Task[object] | None
+    admission: Admission
+    metrics: Metrics
     opened_s: float = field(default_factory=time.monotonic)
+    demand: Demand = ()
+
+    def load(self, demand: Demand, *, resumed: bool = False) -> None:
+        """Say what the holder will ask of the engine, as soon as that is known; given back with the place.
+
+        Args:
+            demand: its steps.
+            resumed: it was let in before, and is not refused now.
+
+        Raises:
+            OverloadedError: it would make frames late.
+
+        """
+        try:
+            self.admission.admit(demand, unasked=resumed)
+        except CodecError as error:
+            self.metrics.refused(self.kind, error.code)
+            raise
+        self.demand += demand
+        self.metrics.admitted(self.kind)
+
+    @property
+    def is_leaked(self) -> bool:
+        """Whether whoever took the place has ended without giving it back."""
+        return self.owner is not None and self.owner.done()
 
 
 class SessionRegistry:
     """Counts places and refuses by name. Used from one event loop.
 
     Args:
+        admission: says whether the engine can take another.
+        metrics: is told of who is let in and who is not.
         max_sessions: streams at the same time.
+        max_address_sessions: streams at the same time from one client.
         max_conversions: REST conversions at the same time.
         retry_after_ms: what a refused client is told to wait.
 
     """
 
-    def __init__(self, *, max_sessions: int, max_conversions: int, retry_after_ms: int) -> None:
+    def __init__(
+        self,
+        admission: Admission,
+        metrics: Metrics,
+        *,
+        max_sessions: int,
+        max_address_sessions: int,
+        max_conversions: int,
+        retry_after_ms: int,
+    ) -> None:
+        self._admission = admission
+        self._metrics = metrics
         self._caps: dict[Kind, int] = {"stream": max_sessions, "conversion": max_conversions}
+        self._most_per_address = max_address_sessions
         self._leases: dict[Kind, dict[str, Lease]] = {"stream": {}, "conversion": {}}
+        self._clients: Counter[str] = Counter()
         self._retry_after_ms = retry_after_ms
         self._changed = asyncio.Event()
         self._hurried = False
@@ -64,23 +123,60 @@ class SessionRegistry:
         """Count the places of this kind that are taken."""
         return len(self._leases[kind])
 
+    @property
+    def queued_frames(self) -> float:
+        """Frames that streams have read and not answered yet."""
+        return sum(holder.queued_frames for holder in self._holders())
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes of answers that wait for clients to read."""
+        return sum(holder.unsent_bytes for holder in self._holders())
+
     @contextlib.contextmanager
-    def lease(self, kind: Kind, holder: Drainable | None = None) -> Iterator[Lease]:
-        """Hold one place for as long as the context lasts.
+    def lease(self, kind: Kind, holder: Drainable | None = None, *, client: str = "") -> Iterator[Lease]:
+        """Hold one place for as long as the context lasts; what this task logs from now on carries its session id.
+
+        Args:
+            kind: what for.
+            holder: who is told when the service drains.
+            client: who for, as :func:`server.client_address.client_of` names it.
 
         Raises:
             DrainingError: the service is going down.
             CapacityError: every place of this kind is taken.
+            AddressCapacityError: every place that this client may have is taken.
 
         """
-        self._admit(kind)
-        lease = Lease(secrets.token_hex(8), kind, holder)
-        self._leases[kind][lease.session_id] = lease
         try:
-            yield lease
-        finally:
-            del self._leases[kind][lease.session_id]
-            self._changed.set()
+            self._admit(kind, client)
+        except CodecError as error:
+            self.refused += 1
+            self._metrics.refused(kind, error.code)
+            raise
+        lease = self._taken(kind, holder, client)
+        bind_to_log(session=lease.session_id)
+        with tracing.session_span(kind, lease.session_id) as span:
+            try:
+                yield lease
+            finally:
+                span.set_demand(lease.demand)
+                self.give_back(lease)
+
+    def give_back(self, lease: Lease) -> bool:
+        """Free a place, if it is not free already; return whether it was taken."""
+        if self._leases[lease.kind].pop(lease.session_id, None) is None:
+            return False
+        self._admission.release(lease.demand)
+        if lease.kind == "stream":
+            self._clients[lease.client] -= 1
+            self._clients = +self._clients
+        self._changed.set()
+        return True
+
+    def leaked(self) -> list[Lease]:
+        """Return the places whose holders have ended without giving them back."""
+        return [lease for leases in self._leases.values() for lease in leases.values() if lease.is_leaked]
 
     async def drain(self, time_left_ms: int) -> None:
         """Take nothing new, tell every stream, wait until all have ended or the time is over, then end the rest.
@@ -102,14 +198,27 @@ class SessionRegistry:
         self._hurried = True
         self._changed.set()
 
-    def _admit(self, kind: Kind) -> None:
+    def _taken(self, kind: Kind, holder: Drainable | None, client: str) -> Lease:
+        try:
+            owner = asyncio.current_task()
+        except RuntimeError:
+            owner = None
+        lease = Lease(secrets.token_hex(8), kind, holder, client, owner, self._admission, self._metrics)
+        self._leases[kind][lease.session_id] = lease
+        if kind == "stream":
+            self._clients[client] += 1
+        return lease
+
+    def _admit(self, kind: Kind, client: str) -> None:
         if self.draining:
-            self.refused += 1
             raise self._draining_error()
         if self.count(kind) >= self._caps[kind]:
-            self.refused += 1
             found = f"{self.count(kind)} of {self._caps[kind]} places taken"
             raise CapacityError(f"{kind}s", found, "a free place", retry_after_ms=self._retry_after_ms)
+        if kind == "stream" and client and self._clients[client] >= self._most_per_address:
+            found = f"{self._clients[client]} of {self._most_per_address} places taken"
+            expected = "a free place (a proxy in front is to be named in MIMI_TRUSTED_PROXIES)"
+            raise AddressCapacityError(f"streams from {client}", found, expected, retry_after_ms=self._retry_after_ms)
 
     def _draining_error(self) -> DrainingError:
         found, expected = "one that is going down", "one that takes new work"

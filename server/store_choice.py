@@ -9,7 +9,6 @@ from codec_core.errors import SettingError
 from server.settings import Settings
 from server.snapshot_store import SnapshotStore, open_store
 
-SECRET_MIN_CHARS = 16
 SNAPSHOT_OVERHEAD_BYTES = 8 << 20
 """Room for all that a stream's snapshot holds besides the codec's states and the answers: samples and counters."""
 
@@ -20,16 +19,13 @@ def store_for(settings: Settings, model: CodecModel) -> SnapshotStore | None:
     """Open the store; ``None`` where there is no use for one, for want of a secret or of any grace time, or no place.
 
     Raises:
-        SettingError: a store without a secret, a secret that is too short, or a named store that cannot be used.
+        SettingError: a store without a secret, or a named one that cannot be used.
         UnavailableError: the package that the store needs is not installed.
 
     """
-    if settings.resume_secret and len(settings.resume_secret) < SECRET_MIN_CHARS:
-        found = f"{len(settings.resume_secret)} characters"
-        raise SettingError("resume_secret", found, f"at least {SECRET_MIN_CHARS}: openssl rand -hex 32 makes a good one")
-    if not settings.resume_secret:
+    if not settings.secret:
         if settings.snapshot_store:
-            raise SettingError("snapshot_store", "no resume_secret beside it", "a secret: snapshots are signed with it")
+            raise SettingError("snapshot_store", "no secret beside it", "a secret: snapshots are signed with it")
         return None
     if not settings.resume_grace_ms:
         return None

@@ -17,14 +17,18 @@ from fastapi import WebSocket
 from starlette.types import Message
 
 from codec_core.errors import CodecError
+from server.admission import demand_of
+from server.client_address import client_of
 from server.control_allowance import ControlAllowance
 from server.errors import HelloTimeoutError, NotOfferedError, SessionTimeoutError
 from server.live_stream import LiveStream
 from server.live_streams import RESUMABLE
+from server.logs import bind_to_log
 from server.outbox import Outbox
 from server.pace_allowance import PaceAllowance
 from server.sample_format import audio_seconds
 from server.service import ClientGoneError, Service
+from server.session_registry import Lease
 from server.status_map import as_codec_error
 from server.stream_socket import ClientLeftError, StreamSocket
 from server.tasks import first_of
@@ -55,6 +59,16 @@ class StreamConnection:
         # Somebody may stop a connection that ends by itself just then; nobody asks for the reason any more.
         self._stopped.add_done_callback(lambda stopped: stopped.cancelled() or stopped.exception())
         self._farewells: set[asyncio.Task[None]] = set()
+
+    @property
+    def queued_frames(self) -> float:
+        """Frames that were read and are not answered yet."""
+        return 0.0 if self.stream is None else self.stream.queued_frames
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes of answers that wait to be sent."""
+        return self.outbox.waiting_bytes
 
     async def run(self) -> None:
         """Accept, serve and close; never raises what the client caused."""
@@ -95,10 +109,11 @@ class StreamConnection:
         asked = self._wire.receive_query(self._websocket.query_params.multi_items())
         if isinstance(asked, Resume):
             await self._until_stopped(self._service.streams.give_up_carrier(asked))
-        with self._service.registry.lease("stream", self):
+        with self._service.registry.lease("stream", self, client=client_of(self._websocket)) as lease:
             end: BaseException | None = None
             try:
-                await self._until_stopped(self._open(asked))
+                await self._until_stopped(self._open(asked, lease))
+                self._name_in_log()
                 await self._carry()
             except BaseException as error:
                 end = None if isinstance(error, ClientLeftError) else error
@@ -111,18 +126,35 @@ class StreamConnection:
     async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
         await first_of(asyncio.create_task(work), self._stopped)
 
-    async def _open(self, asked: Hello | Resume | None) -> None:
+    async def _open(self, asked: Hello | Resume | None, lease: Lease) -> None:
         """Agree what the connection is to carry, and attach it."""
         request = asked or await self._first_message()
         streams = self._service.streams
         if isinstance(request, Resume):
-            stream = await streams.resume(request, self)
-            self._wire.go_on(stream.session.settings)
+            stream = await self._resumed(request)
+            settings = stream.session.settings
+            self._wire.go_on(settings)
+            lease.load(demand_of(settings.mode, settings.levels), resumed=True)
             log.info("stream %s resumed", stream.lineage.stream_id)
         else:
-            stream = streams.open(request.settings, self)
             settings = request.settings
+            lease.load(demand_of(settings.mode, settings.levels))
+            stream = streams.open(settings, self)
             log.info("stream %s opened: %s, %d levels", stream.lineage.stream_id, settings.mode, settings.levels)
+
+    async def _resumed(self, request: Resume) -> LiveStream:
+        metrics = self._service.metrics
+        try:
+            stream = await self._service.streams.resume(request, self)
+        except CodecError as error:
+            metrics.resumed(error.code)
+            raise
+        metrics.resumed("ok")
+        return stream
+
+    def _name_in_log(self) -> None:
+        if self.stream is not None:
+            bind_to_log(session=self.stream.lineage.stream_id)
 
     async def _first_message(self) -> Hello | Resume:
         timeout_ms = self._settings.hello_timeout_ms

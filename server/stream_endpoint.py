@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 
 from fastapi import APIRouter, Request, Response, WebSocket
-from starlette.responses import JSONResponse
 
 from codec_core.errors import CodecError
 from server.errors import NotFoundError, UpgradeRequiredError
 from server.origin import check_origin
+from server.refusal import refusal_response
 from server.service import service_of
-from server.status_map import answer_for, error_fields
 from server.stream_connection import StreamConnection
 from server.wire_settings import quoted
 
@@ -44,14 +43,10 @@ async def no_handshake(request: Request) -> Response:
     """Say to a plain request what this address is for."""
     found = f"a plain {request.method}"
     error = UpgradeRequiredError("request", found=found, expected=f"a WebSocket handshake, ws://HOST:PORT{STREAM_PATH}")
-    return _refusal(error, {"upgrade": "websocket", "connection": "upgrade"})
-
-
-def _refusal(error: CodecError, headers: dict[str, str] | None = None) -> JSONResponse:
-    return JSONResponse({"error": error_fields(error)}, answer_for(error).http_status, headers)
+    return refusal_response(error, {"upgrade": "websocket", "connection": "upgrade"})
 
 
 async def _deny(websocket: WebSocket, error: CodecError) -> None:
     """Answer a handshake with an HTTP refusal."""
     log.info("stream refused: %s: %s", error.code, error)
-    await websocket.send_denial_response(_refusal(error))
+    await websocket.send_denial_response(refusal_response(error))

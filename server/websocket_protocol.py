@@ -10,12 +10,15 @@ the socket while the application has not taken what came (so TCP pushes back), a
 * after a refusal the rest of what the peer sends is read and dropped, since closing on unread bytes resets the connection and
   the peer would lose the refusal;
 * a handshake that is answered with an HTTP refusal counts as done, instead of as an error in the log that any page could fill;
-* any bytes prove a peer alive, since its pong may be queued behind its own audio.
+* any bytes prove a peer alive, since its pong may be queued behind its own audio; and while the service itself has stopped
+  reading it waits for no pong, so that no load of ours counts as a peer's death;
+* messages are handed over at a limited rate: who sends more of them, however small, waits.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any, ClassVar
 
 from uvicorn.config import Config
@@ -28,6 +31,8 @@ from websockets.typing import LoggerLike
 
 from codec_core.errors import CodecError
 from server.errors import MessageFloodError, MessageTooBigError, PayloadError
+from server.logs import FRAMES_LOGGER
+from server.rate_limit import RateLimit
 from server.status_map import answer_for
 from server.wire_messages import error_text
 
@@ -38,6 +43,9 @@ MOST_SLICE_BYTES = 4_096
 """What is parsed without giving anyone else a turn."""
 CLOSE_GRACE_S = 5.0
 """Time for the peer to read what is left and to answer a close frame; after it the connection is cut."""
+
+
+frames_log = logging.getLogger(FRAMES_LOGGER)
 
 
 class NamingProtocol(ServerProtocol):
@@ -65,6 +73,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
     """One connection; see the module."""
 
     max_queued_messages: ClassVar[int]
+    max_messages_per_s: ClassVar[int]
 
     def __init__(
         self,
@@ -74,9 +83,10 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.naming = NamingProtocol(config.ws_max_size, self.logger)
+        self.naming = NamingProtocol(config.ws_max_size, frames_log)
         self.conn = self.naming
         self._unparsed = b""
+        self._rate = RateLimit(self.max_messages_per_s)
         # The slice may also end a frame that an earlier one began.
         self._slice_bytes = min(MOST_SLICE_BYTES, LEAST_FRAME_BYTES * (self.max_queued_messages - 1))
 
@@ -87,6 +97,10 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
     async def receive(self) -> Any:
         """Hand over the oldest message; when it was the last that waits, look for more in what was read already."""
+        # Before a message is taken, so that nothing is lost if the wait is cancelled.
+        if wait_s := self._rate.take():
+            await asyncio.sleep(wait_s)
+            self._rate.take()
         message = await super().receive()
         self._parse()
         return message
@@ -128,6 +142,9 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
     def keepalive_timeout(self) -> None:
         """Give up a peer that is not heard of; cut the connection where even that cannot be delivered."""
+        if self.read_paused and self.ping_timeout is not None and not self.close_sent:
+            self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
+            return
         super().keepalive_timeout()
         self.loop.call_later(CLOSE_GRACE_S, self._cut)
 
@@ -189,6 +206,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         return None
 
 
-def bounded_protocol(max_queued_messages: int) -> type[BoundedWebSocketProtocol]:
-    """Make the connection class for a server whose connections may have this many unread messages."""
-    return type("BoundedWebSocketProtocol", (BoundedWebSocketProtocol,), {"max_queued_messages": max_queued_messages})
+def bounded_protocol(max_queued_messages: int, max_messages_per_s: int) -> type[BoundedWebSocketProtocol]:
+    """Make the connection class for a server whose connections may have this many unread messages, read at this rate."""
+    limits = {"max_queued_messages": max_queued_messages, "max_messages_per_s": max_messages_per_s}
+    return type("BoundedWebSocketProtocol", (BoundedWebSocketProtocol,), limits)

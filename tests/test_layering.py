@@ -45,6 +45,9 @@ CONFINED_PACKAGES = {
     "soxr": ("codec_core.pcm", "server.resampling"),
     "redis": ("server.snapshot_store_redis",),
     "asyncio": ("server",),
+    "prometheus_client": ("server.metrics",),
+    "structlog": ("server.logs",),
+    "opentelemetry": ("server.otel",),
     "huggingface_hub": ("codec_core.hub",),
 }
 WIRE_MODULES = ("server.wire", "server.wire_messages", "server.wire_resume", "server.wire_settings")

@@ -2,171 +2,173 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
 
-import numpy as np
-import numpy.typing as npt
 import typer
-from rich.table import Table
 
-from codec_core import CodecModel
-from codec_core.cli.options import JsonOption, LevelsOption, ModelOption, NumericsOption, ThreadsOption
-from codec_core.cli.report import Progress, human_bytes, print_json, progress_bar, result_console
-from codec_core.errors import SettingError
+from codec_core import CodecModel, __version__, _ext
+from codec_core.bench.checkpoints import same_weights
+from codec_core.bench.comparison import compare
+from codec_core.bench.machine import describe_machine
+from codec_core.bench.memory import Loading, Memory, measure_memory
+from codec_core.bench.peers import OURS, PEERS, Contender
+from codec_core.bench.speed import Choice, Speed, measure_speed
+from codec_core.bench.streams import SteadyState
+from codec_core.cli import bench_report
+from codec_core.cli.options import JsonOption, ModelOption
+from codec_core.cli.report import announced_progress, print_json, print_warning, progress_bar
+from codec_core.errors import SettingError, UnavailableError
 
-WARM_UP_FRAMES: Final = 130
-"""Enough to fill the attention context of Mimi (250 steps, two a frame), so that every timed frame does all the work."""
-FEWEST_CALLS: Final = 5
-FRAME_MS: Final = 80.0
-_MOST_SESSIONS: Final = 4096
+ALL_ISAS: Final = "all"
+BATCHES: Final = "1,4,16"
+PEER_BATCHES: Final = "1,16"
+PEER_LEVELS: Final = 8
+_MOST: Final = 4096
 
-Float32Array = npt.NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """Times of one direction at one batch size."""
-
-    direction: str
-    batch: int
-    levels: int
-    calls: int
-    ms_per_frame_median: float
-    """Of one session's frame: the call's time divided by the batch."""
-    ms_per_call_median: float
-    ms_per_call_p95: float
-    real_time_factor: float
-    """Compute time per audio time of one session."""
-    sessions_in_real_time: float
-    """Sessions this many threads could keep up with, in this direction alone."""
+PeerPythonOption = Annotated[
+    list[Path] | None, typer.Option("--peer-python", help="Interpreter that has peers installed; may be given several times.")
+]
+PeerWeightsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--peer-weights", help="Kyutai's checkpoint for all; without it, that of the model or the full synthetic one."
+    ),
+]
 
 
 def command(
     *,
     model: ModelOption = "default",
-    batch: Annotated[str, typer.Option(help="Batch sizes to measure, comma-separated.")] = "1,4,16",
-    levels: LevelsOption = None,
-    seconds: Annotated[float, typer.Option(min=0.0, max=600.0, help="Time to spend on each figure.")] = 2.0,
-    numerics: NumericsOption = None,
-    threads: ThreadsOption = None,
+    batch: Annotated[str | None, typer.Option(help="Batch sizes, comma-separated; without it 1,4,16 (peers: 1,16).")] = None,
+    levels: Annotated[
+        str | None, typer.Option("--levels", "-k", help="RVQ levels, likewise; without it, the model's own.")
+    ] = None,
+    numerics: Annotated[
+        str | None, typer.Option(envvar="MIMI_NUMERICS", help="kyutai,ggml,ggml-causal; else the file's.")
+    ] = None,
+    isa: Annotated[str, typer.Option(envvar="MIMI_ISA", help="Instruction sets, or all; without it, the best here.")] = "",
+    threads: Annotated[str, typer.Option(envvar="MIMI_THREADS", help="Threads of one step, comma-separated.")] = "1",
+    seconds: Annotated[float, typer.Option(min=0.0, max=600.0, help="Time to spend on each figure.")] = 1.0,
+    profile: Annotated[bool, typer.Option("--profile", help="Also show where the time goes, on one thread.")] = False,
+    peers: Annotated[bool, typer.Option("--peers", help="Compare with moshi, rustymimi and transformers instead.")] = False,
+    peer_python: PeerPythonOption = None,
+    peer_weights: PeerWeightsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure encoding and decoding on this machine.
 
-    Sessions are first brought to the state of a long-running stream (attention context full), then every call is timed.
-    Figures are medians; other load on the machine shows in them.
+    Streams are first brought to the state of long-running ones (attention context full), then every call is timed. Figures are
+    medians, by the clock and in CPU time; the limit is the least time that the model's multiplications and the reading of its
+    weights can take on this machine. Memory and loading are measured in processes of their own.
     """
-    sizes = _batch_sizes(batch)
-    before = resident_bytes()
-    opened = CodecModel.open(model, numerics=numerics, threads=threads)
-    with progress_bar("measuring") as progress:
-        results = list(measure(opened, sizes, levels or opened.info.default_levels, seconds, progress))
-    memory = {"before_model": before, "at_end": resident_bytes(), "weights": opened.info.weights_bytes}
-    if as_json:
-        rows = [asdict(result) for result in results]
-        print_json({"machine": machine(), "model": asdict(opened.info), "results": rows, "memory_bytes": memory})
-    else:
-        _print(opened, results, memory)
-
-
-def measure(model: CodecModel, sizes: list[int], levels: int, seconds: float, progress: Progress) -> Iterator[Measurement]:
-    """Measure both directions at every batch size."""
-    pcm = _test_signal(WARM_UP_FRAMES, model.info.frame_samples)
-    encoder, decoder = model.encoder(levels), model.decoder(levels)
-    codes = []
-    for done, frame in enumerate(pcm):
-        codes.append(encoder.encode(frame))
-        decoder.decode(codes[-1])
-        progress(done, WARM_UP_FRAMES + len(sizes) * WARM_UP_FRAMES)
-    encoder_state, decoder_state = encoder.snapshot(), decoder.snapshot()
-    all_codes = np.stack(codes)
-    for done, size in enumerate(sizes, start=1):
-        lanes = np.arange(size)
-        encoders = [model.restore_encoder(encoder_state) for _ in lanes]
-        yield _timed("encode", levels, size, seconds, lambda i: model.encode_batch(encoders, pcm[(lanes + i) % len(pcm)]))  # noqa: B023
-        decoders = [model.restore_decoder(decoder_state) for _ in lanes]
-        yield _timed(
-            "decode",
-            levels,
-            size,
-            seconds,
-            lambda i: model.decode_batch(decoders, all_codes[(lanes + i) % len(pcm)]),  # noqa: B023
+    if peers:
+        pythons = [str(path) for path in peer_python or [Path(sys.executable)]]
+        # Peers compute what Kyutai's own code does, so ours does.
+        sizes = numbers("batch", PEER_BATCHES if batch is None else batch)
+        wanted = numbers("levels", str(PEER_LEVELS) if levels is None else levels)
+        _compare(
+            model,
+            batches=sizes,
+            levels=wanted,
+            seconds=seconds,
+            pythons=pythons,
+            checkpoint=peer_weights,
+            as_json=as_json,
         )
-        progress(WARM_UP_FRAMES + done * WARM_UP_FRAMES, WARM_UP_FRAMES + len(sizes) * WARM_UP_FRAMES)
-
-
-def _timed(direction: str, levels: int, batch: int, seconds: float, step: Callable[[int], Any]) -> Measurement:
-    step(0)
-    times_ms: list[float] = []
-    stop = time.perf_counter() + seconds
-    while len(times_ms) < FEWEST_CALLS or time.perf_counter() < stop:
-        start = time.perf_counter()
-        step(len(times_ms))
-        times_ms.append((time.perf_counter() - start) * 1000)
-    median = float(np.median(times_ms))
-    return Measurement(
-        direction=direction,
-        batch=batch,
-        levels=levels,
-        calls=len(times_ms),
-        ms_per_frame_median=median / batch,
-        ms_per_call_median=median,
-        ms_per_call_p95=float(np.percentile(times_ms, 95)),
-        real_time_factor=median / batch / FRAME_MS,
-        sessions_in_real_time=FRAME_MS * batch / median,
+        return
+    opened = CodecModel.open(model)
+    choice = Choice(
+        batches=numbers("batch", BATCHES if batch is None else batch),
+        levels=numbers("levels", str(opened.info.default_levels) if levels is None else levels, opened.info.levels),
+        numerics=tuple((numerics or opened.info.numerics).split(",")),
+        isas=tuple(_ext.Kernels.usable_isas()) if isa == ALL_ISAS else tuple(isa.split(",")),
+        threads=numbers("threads", threads),
+        seconds=seconds,
+        profile=profile,
     )
+    _measure(opened, choice, as_json)
 
 
-def machine() -> dict[str, Any]:
-    """Return what a figure is worth nothing without: the processor and how many of its cores we may use."""
-    name = "unknown"
-    cpu_file = Path("/proc/cpuinfo")
-    if cpu_file.exists():
-        lines = cpu_file.read_text(encoding="utf-8").splitlines()
-        name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), name)
-    return {"processor": name, "cores": len(os.sched_getaffinity(0))}
+def numbers(setting: str, text: str, most: int = _MOST) -> tuple[int, ...]:
+    """Read whole numbers of 1 .. ``most`` with commas between them.
 
+    Raises:
+        SettingError: anything else.
 
-def resident_bytes() -> int:
-    """Return the memory of this process that is in RAM."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def _batch_sizes(text: str) -> list[int]:
+    """
     parts = text.split(",")
-    if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= _MOST_SESSIONS for part in parts):
-        raise SettingError("batch", text, f"numbers of 1 .. {_MOST_SESSIONS} with commas between them")
-    return [int(part) for part in parts]
+    if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= most for part in parts):
+        raise SettingError(setting, repr(text), f"numbers of 1 .. {most} with commas between them")
+    return tuple(int(part) for part in parts)
 
 
-def _test_signal(frames: int, frame_samples: int) -> Float32Array:
-    """Return a gliding tone in noise, [frames, frame_samples]: no frame is like another, none is silent."""
-    at_s = np.arange(frames * frame_samples) / 24000
-    tone = 0.2 * np.sin(2 * np.pi * (120 + 20 * at_s) * at_s)
-    noise = np.random.default_rng(1).standard_normal(len(at_s)) * 0.02
-    return (tone + noise).astype(np.float32).reshape(frames, frame_samples)
+def _measure(opened: CodecModel, choice: Choice, as_json: bool) -> None:
+    host = describe_machine()
+    with progress_bar("measuring") as progress:
+        speed = measure_speed(opened, choice, progress)
+        memory, loading = measure_memory(opened, max(choice.levels), max(choice.batches))
+    for reason in speed.skipped:
+        print_warning(f"skipped: {reason}")
+    if as_json:
+        print_json(_fields(opened, host, speed, memory, loading))
+    else:
+        bench_report.print_report(opened.info, host, speed, memory, loading)
 
 
-def _print(model: CodecModel, results: list[Measurement], memory: dict[str, int]) -> None:
-    info, host = model.info, machine()
-    console = result_console()
-    console.print(f"{info.name}, {info.weight_class}, {info.numerics} numerics, {info.isa}, threads: {info.threads}")
-    console.print(f"{host['processor']}, {host['cores']} cores")
-    table = Table("direction", "batch", "levels", "ms/frame", "ms/call", "p95", "sessions", box=None, header_style="bold")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for row in results:
-        times = (f"{value:.3f}" for value in (row.ms_per_frame_median, row.ms_per_call_median, row.ms_per_call_p95))
-        table.add_row(row.direction, str(row.batch), str(row.levels), *times, f"{row.sessions_in_real_time:.0f}")
-    console.print(table)
-    console.print(
-        f"memory {human_bytes(memory['at_end'])}, of which {human_bytes(memory['before_model'])} before the model"
-        f" and {human_bytes(memory['weights'])} weights; a session {human_bytes(info.encoder_state_bytes)} to encode,"
-        f" {human_bytes(info.decoder_state_bytes)} to decode"
-    )
+def _fields(opened: CodecModel, host: dict[str, Any], speed: Speed, memory: Memory, loading: Loading) -> dict[str, Any]:
+    return {
+        "version": __version__,
+        "machine": host,
+        "model": asdict(opened.info),
+        "results": [asdict(row) for row in speed.measurements],
+        "limits": {
+            "peaks": [asdict(peak) for peak in speed.peaks],
+            "work": {str(levels): asdict(work) for levels, work in speed.workloads.items()},
+        },
+        "stages": [asdict(stages) for stages in speed.stages],
+        "skipped": speed.skipped,
+        "memory": asdict(memory) | {"overhead_bytes": memory.overhead_bytes, "within_bound": memory.within_bound},
+        "loading": asdict(loading),
+    }
+
+
+def _compare(
+    model: str,
+    *,
+    batches: Sequence[int],
+    levels: Sequence[int],
+    seconds: float,
+    pythons: Sequence[str],
+    checkpoint: Path | None,
+    as_json: bool,
+) -> None:
+    if len(levels) != 1:
+        raise SettingError("levels", ",".join(map(str, levels)), "one number with --peers")
+    host = describe_machine()
+    with TemporaryDirectory(prefix="mimi-bench-") as folder, announced_progress("comparing with peers") as progress:
+        weights = same_weights(model, checkpoint, Path(folder))
+        opened = CodecModel.open(weights.model, "kyutai")
+        state = SteadyState.reach(opened, levels[0], lambda _done, _total: None)
+        info = opened.info
+        del opened
+        found = compare(
+            Contender(OURS, sys.executable, weights.for_kind(OURS)),
+            [Contender(kind, python, weights.for_kind(kind)) for kind in PEERS for python in pythons],
+            state,
+            batches=batches,
+            seconds=seconds,
+            progress=progress,
+        )
+    for notice in found.notices:
+        print_warning(notice)
+    if all(result.kind == OURS for result in found.results):
+        raise UnavailableError("peers", f"none in {', '.join(pythons)}", f"{' or '.join(PEERS)}; --peer-python names another")
+    if as_json:
+        print_json({"version": __version__, "machine": host, "model": asdict(info), **asdict(found)})
+    else:
+        bench_report.print_comparison(info, host, found)

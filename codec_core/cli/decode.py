@@ -9,7 +9,7 @@ import typer
 
 from codec_core import CodecModel
 from codec_core.atomic_file import require_other_file
-from codec_core.audio_file import STANDARD_INPUT, WavWriter, open_wav
+from codec_core.audio_file import STANDARD_INPUT, SoundWriter, open_wav
 from codec_core.cli.options import JsonOption, ModelOption, NumericsOption, ThreadsOption
 from codec_core.cli.report import Progress, print_json, print_warning, progress_bar
 from codec_core.codes_file import CodesDocument, CodesFormat, read_codes, read_codes_from_input, require_levels
@@ -57,7 +57,7 @@ def _read(codes: str, form: CodesFormat | None) -> CodesDocument:
     return read_codes(codes) if form is None else read_codes_from_input(form)
 
 
-def decode_document(model: CodecModel, document: CodesDocument, writer: WavWriter, progress: Progress) -> None:
+def decode_document(model: CodecModel, document: CodesDocument, writer: SoundWriter, progress: Progress) -> None:
     """Decode a whole document in one pass and write it, without the padding of the last frame where that is known."""
     session = model.decoder(document.levels)
     left = document.frames * model.info.frame_samples if document.samples is None else document.samples

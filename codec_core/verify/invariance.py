@@ -14,11 +14,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from codec_core import _ext
 from codec_core.difference import Difference, compare_codes, compare_sound
 from codec_core.errors import InputError
 from codec_core.model import CodecModel
 from codec_core.session import DecoderSession, EncoderSession
+from codec_core.variant import open_variant
 
 SPAN_FRAMES: Final = 6
 STEPS_PER_FRAME: Final = 2
@@ -138,9 +138,7 @@ def check_variant(stream: ReferenceStream, isa: str = "", threads: int = 1) -> D
         UnavailableError: this machine lacks the instruction set.
 
     """
-    info = stream.model.info
-    native = _ext.CodecModel.open(info.path, info.numerics, isa, threads)
-    variant = CodecModel(native, replace(info, isa=native.isa, threads=native.threads))
+    variant = open_variant(stream.model, isa=isa, threads=threads)
     frames = SLOW_SPAN_FRAMES if isa == "scalar" else SPAN_FRAMES
     for span in (span.head(frames) for span in stream.spans):
         encoder, decoder = _sessions(variant, span)

@@ -16,7 +16,7 @@ constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
 AlignedBuffer::AlignedBuffer(std::size_t floats) : floats_(floats) {
     if (floats > (static_cast<std::size_t>(-1) - huge_page_bytes) / sizeof(float)) throw std::bad_alloc();
-    const std::size_t alignment = floats * sizeof(float) >= 2 * huge_page_bytes ? huge_page_bytes : cache_line_bytes;
+    const std::size_t alignment = floats * sizeof(float) >= huge_page_bytes ? huge_page_bytes : cache_line_bytes;
     const std::size_t bytes = (floats * sizeof(float) + cache_line_bytes) / cache_line_bytes * cache_line_bytes;
     const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
     data_.reset(static_cast<float*>(std::aligned_alloc(alignment, rounded)));

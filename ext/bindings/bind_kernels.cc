@@ -92,8 +92,8 @@ Result attention(const Kernels& kernels, const Vector& query, const Matrix& keys
     for (const std::int32_t slot : slots) require(slot < static_cast<std::int32_t>(keys.shape(0)), "slots");
     std::vector<float> weights(slots.size() + block_outputs);
     std::vector<float> out(query.size());
-    kernels.table.attention({query.data(), keys.data(), values.data(), keys.shape(1), slots.data(), slots.size(), query.size(),
-                             scale, weights.data(), out.data()});
+    kernels.table.attention({query.data(), keys.data(), values.data(), nullptr, keys.shape(1), slots.data(), slots.size(),
+                             query.size(), scale, weights.data(), out.data()});
     return copy_out(out.data(), {out.size()});
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "bindings/bindings.h"
+#include "bindings/stage_clock.h"
 #include "codec/session.h"
 
 namespace nb = nanobind;
@@ -52,10 +53,24 @@ private:
     nb::callable callable_;
 };
 
-std::optional<PythonObserver> make_observer(const nb::object& observer) {
-    if (observer.is_none()) return std::nullopt;
-    return std::make_optional<PythonObserver>(nb::cast<nb::callable>(observer));
-}
+// Whoever shall see the stages: nobody, a StageClock or a Python callable.
+class ChosenObserver {
+public:
+    explicit ChosenObserver(const nb::object& observer) {
+        if (observer.is_none()) return;
+        if (nb::isinstance<StageClock>(observer))
+            chosen_ = nb::cast<StageClock*>(observer);
+        else if (nb::isinstance<nb::callable>(observer))
+            chosen_ = &callable_.emplace(nb::cast<nb::callable>(observer));
+        else
+            throw nb::type_error("observer: a callable, a StageClock or None");
+    }
+    StageObserver* get() const { return chosen_; }
+
+private:
+    std::optional<PythonObserver> callable_;
+    StageObserver* chosen_ = nullptr;
+};
 
 template <class SessionType>
 using SessionList = nb::typed<nb::list, SessionType>;
@@ -97,10 +112,10 @@ CodeResult encode_rows(const SessionList<EncoderSession>& sessions, const FloatR
     std::vector<const float*> rows;
     for (std::size_t lane = 0; lane < pointers.size(); ++lane) rows.push_back(samples.data() + lane * pcm.shape(1));
     auto codes = std::make_unique<std::int32_t[]>(pointers.size() * first.levels());
-    std::optional<PythonObserver> stages = make_observer(observer);
+    const ChosenObserver stages(observer);
     {
         const nb::gil_scoped_release release;
-        encode_batch(pointers, rows.data(), codes.get(), stages ? &*stages : nullptr);
+        encode_batch(pointers, rows.data(), codes.get(), stages.get());
     }
     return own<CodeResult>(std::move(codes), {pointers.size(), first.levels()});
 }
@@ -115,10 +130,10 @@ FloatResult decode_rows(const SessionList<DecoderSession>& sessions, const CodeR
     auto pcm = std::make_unique<float[]>(pointers.size() * samples);
     std::vector<float*> rows;
     for (std::size_t lane = 0; lane < pointers.size(); ++lane) rows.push_back(pcm.get() + lane * samples);
-    std::optional<PythonObserver> stages = make_observer(observer);
+    const ChosenObserver stages(observer);
     {
         const nb::gil_scoped_release release;
-        decode_batch(pointers, owned_codes.data(), rows.data(), stages ? &*stages : nullptr);
+        decode_batch(pointers, owned_codes.data(), rows.data(), stages.get());
     }
     return own<FloatResult>(std::move(pcm), {pointers.size(), samples});
 }
@@ -163,7 +178,8 @@ void bind_sessions(nb::module_& module) {
     bind_session<DecoderSession>(module, "DecoderSession", "Codes to PCM.");
     module.def("encode_batch", &encode_rows, nb::arg("sessions"), nb::arg("pcm"), nb::arg("observer") = nb::none(),
                "One frame of each session: float32 [sessions, frame_samples] -> int32 [sessions, levels].\n\n"
-               "`observer(name, float32 [lanes, rows, channels])` sees every stage; what it raises ends the step unmade.");
+               "`observer(name, float32 [lanes, rows, channels])` sees every stage; what it raises ends the step unmade.\n"
+               "A StageClock in its place only notes the time.");
     module.def("decode_batch", &decode_rows, nb::arg("sessions"), nb::arg("codes"), nb::arg("observer") = nb::none(),
                "One frame of each session: int32 [sessions, levels] -> float32 [sessions, frame_samples], not clipped.");
 }

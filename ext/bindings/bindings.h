@@ -7,6 +7,7 @@ namespace mimi {
 
 void bind_errors(nanobind::module_& module);
 void bind_kernels(nanobind::module_& module);
+void bind_measures(nanobind::module_& module);
 void bind_model(nanobind::module_& module);
 void bind_model_file(nanobind::module_& module);
 void bind_sessions(nanobind::module_& module);

@@ -5,6 +5,7 @@ NB_MODULE(_ext, module) {
     mimi::bind_errors(module);
     mimi::bind_model_file(module);
     mimi::bind_model(module);
+    mimi::bind_measures(module);
     mimi::bind_sessions(module);
     mimi::bind_kernels(module);
 }

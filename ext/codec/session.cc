@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/finite.h"
+#include "layers/overflow.h"
 
 namespace mimi {
 
@@ -95,9 +97,7 @@ public:
     // the step's own result.
     void commit(ThreadPool& pool) {
         pool.run(count_, [this](std::size_t i) {
-            if (!states_[i]->future_is_finite())
-                throw Error(ErrorCode::numeric_overflow, "state of lane " + std::to_string(i), "a value that is not finite",
-                            "input within about -1 .. 1");
+            if (!states_[i]->future_histories_are_finite()) refuse_overflow("state", i);
         });
         for (std::size_t i = 0; i < count_; ++i) states_[i]->commit();
     }
@@ -133,6 +133,7 @@ private:
 namespace {
 
 void require_finite_pcm(const float* pcm, std::size_t samples, std::size_t lane) {
+    if (all_finite(pcm, samples)) return;
     for (std::size_t i = 0; i < samples; ++i)
         if (!std::isfinite(pcm[i]))
             throw Error(ErrorCode::non_finite_input, "PCM sample " + std::to_string(i) + " of lane " + std::to_string(lane),

@@ -8,6 +8,15 @@
 
 namespace mimi {
 
+// Keys that are fetched before their turn; values are fetched while their keys are looked at.
+constexpr std::size_t keys_ahead = 12;
+
+// Into the first cache (`Locality` 3) or the second (2). The processor's own look-ahead ends at every page.
+template <int Locality>
+static inline void fetch_row(const float* row, std::size_t head_dim) {
+    for (std::size_t d = 0; d < head_dim; d += 16) __builtin_prefetch(row + d, 0, Locality);
+}
+
 template <class Vec>
 struct LayerNorm {
     static constexpr float epsilon = 1e-5f;
@@ -76,6 +85,8 @@ private:
         for (std::size_t v = 0; v < Vectors; ++v) query[v] = Vec::load(task.query + 16 * v);
         for (std::size_t i = 0; i < task.count; ++i) {
             const float* row = key(task, i);
+            fetch_row<3>(key(task, i + keys_ahead < task.count ? i + keys_ahead : i), task.head_dim);
+            fetch_row<2>(value(task, i), task.head_dim);
             Vec sum = Vec::broadcast(0.0f);
             for (std::size_t v = 0; v < Vectors; ++v) sum = Vec::fma(query[v], Vec::load(row + 16 * v), sum);
             task.weights[i] = Vec::sum_lanes(sum);
@@ -85,6 +96,7 @@ private:
         for (std::size_t v = 0; v < Vectors; ++v) sum[v] = Vec::broadcast(0.0f);
         for (std::size_t i = 0; i < task.count; ++i) {
             const float* row = value(task, i);
+            if (task.next_keys) fetch_row<2>(task.next_keys + (row - task.values), task.head_dim);
             const Vec weight = Vec::broadcast(task.weights[i]);
             for (std::size_t v = 0; v < Vectors; ++v) sum[v] = Vec::fma(weight, Vec::load(row + 16 * v), sum[v]);
         }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/body_attention.h"
 #include "kernels/body_ggml_elementary.h"
 #include "kernels/ggml_libm.h"
 #include "kernels/kernel_table.h"
@@ -78,6 +79,9 @@ private:
         float largest = -__builtin_inff();
         for (std::size_t i = 0; i < task.count; ++i) {
             float value = -__builtin_inff();
+            fetch_row<3>(row(task.keys, task, i + keys_ahead < task.count ? i + keys_ahead : i), task.head_dim);
+            fetch_row<2>(row(task.values, task, i), task.head_dim);
+            if (task.next_keys) fetch_row<2>(row(task.next_keys, task, i), task.head_dim);
             if (task.slots[i] >= 0) value = dot(row(task.keys, task, i), task.query, task.head_dim) * task.scale;
             task.weights[i] = value;
             largest = largest > value ? largest : value;

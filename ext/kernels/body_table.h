@@ -6,6 +6,7 @@
 #include "kernels/body_ggml_attention.h"
 #include "kernels/body_ggml_elementary.h"
 #include "kernels/body_ggml_matmul.h"
+#include "kernels/body_limits.h"
 #include "kernels/body_matmul.h"
 #include "kernels/body_nearest_codeword.h"
 #include "kernels/kernel_table.h"
@@ -40,6 +41,12 @@ constexpr IsaKernels make_isa_kernels(const char* isa) {
                 .layer_norm = &GgmlLayerNorm<Vec>::run,
                 .attention = &GgmlAttention<Vec>::run,
                 .nearest_codeword = &GgmlNearestCodeword<Vec>::run,
+            },
+        .limits =
+            {
+                .flop_per_round = Limits<Vec>::flop_per_round,
+                .multiply_add = &Limits<Vec>::multiply_add,
+                .read = &Limits<Vec>::read,
             },
     };
 }

@@ -58,6 +58,7 @@ struct AttentionTask {
     const float* query;  // [head_dim]
     const float* keys;   // this head's part of slot 0; slots are `slot_stride` floats apart
     const float* values;
+    const float* next_keys;     // of the query that comes next, fetched meanwhile; nullptr: the same keys, or unknown
     std::size_t slot_stride;    // floats
     const std::int32_t* slots;  // [count]: slot of each key; negative: a place that counts but is not seen
     std::size_t count;          // >= 1
@@ -102,10 +103,20 @@ struct KernelTable {
     void (*nearest_codeword)(const NearestTask& task);
 };
 
+// Loops that measure what the machine can do at most. What they return only keeps them from being left out.
+struct LimitKernels {
+    std::size_t flop_per_round;
+    // Multiplies and adds `rounds` times flop_per_round / 2 values, each sum independent of enough others.
+    float (*multiply_add)(std::size_t rounds);
+    // Reads `count` floats, a multiple of 64, from end to end.
+    float (*read)(const float* values, std::size_t count);
+};
+
 // What one instruction set offers.
 struct IsaKernels {
     KernelTable kyutai;
     KernelTable ggml;
+    LimitKernels limits;
 };
 
 }  // namespace mimi

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/finite.h"
+#include "layers/overflow.h"
+
 namespace mimi {
 
 namespace {
@@ -71,7 +74,11 @@ void TransformerLayer::step(const StepContext& context, const Activations& x, co
     const Activations update = context.take(x.rows, geometry_.dim);
     const Activations mixed = context.take(x.rows, geometry_.dim);
     const Activations hidden = context.take(x.rows, geometry_.mlp_width);
-    context.each_lane([&](std::size_t lane) { norm(context.kernels, x, norm1_weight_, norm1_bias_, normal, lane); });
+    context.each_lane([&](std::size_t lane) {
+        const StreamState& state = *context.lanes[lane];
+        for (std::size_t t = 0; t < x.rows; ++t) state.prefetch_rings(layer_, state.position_steps() + t);
+        norm(context.kernels, x, norm1_weight_, norm1_bias_, normal, lane);
+    });
     attend(context, normal, mixed, positions);
     out_projection_.step(context, mixed, update);
     context.each_lane([&](std::size_t lane) {
@@ -114,6 +121,7 @@ void TransformerLayer::remember(const StepContext& context, const Activations& p
             rotate(rotary_layout_, row + head * geometry_.head_dim, geometry_.head_dim, positions.cosine + angles,
                    positions.sine + angles, turned);
         if (context.kernels.round_attention_operand) context.kernels.round_attention_operand(row, 3 * geometry_.dim);
+        if (!all_finite(row + geometry_.dim, 2 * geometry_.dim)) refuse_overflow("state", lane);
         const std::size_t slot = static_cast<std::size_t>((state.position_steps() + t) % slots);
         for (std::size_t head = 0; head < geometry_.heads; ++head) {
             const float* key = row + geometry_.dim + head * geometry_.head_dim;
@@ -127,11 +135,13 @@ void TransformerLayer::look_back(const StepContext& context, const Activations& 
                                  const StepPositions& positions, const QueryPlace& place) const {
     StreamState& state = *context.lanes[place.lane];
     const std::size_t row = place.lane * projected.rows + place.t;
+    const bool head_is_done = place.t + 1 == projected.rows && place.head + 1 < geometry_.heads;
     const std::size_t offset = place.head * geometry_.head_dim;
     context.kernels.attention({
         .query = projected.row(place.lane, static_cast<std::ptrdiff_t>(place.t)) + offset,
         .keys = state.keys(layer_, place.head),
         .values = state.values(layer_, place.head),
+        .next_keys = head_is_done ? state.keys(layer_, place.head + 1) : nullptr,
         .slot_stride = geometry_.head_dim,
         .slots = positions.slots + row * geometry_.context_steps,
         .count = positions.counts[row],

@@ -1,21 +1,16 @@
 #include "model/mimi_encoder.h"
 
 #include <algorithm>
-#include <cmath>
-#include <string>
 
-#include "base/error.h"
+#include "base/finite.h"
+#include "layers/overflow.h"
 #include "model/tensor_names.h"
 
 namespace mimi {
 
 void require_finite(const Activations& activations, const char* what) {
-    for (std::size_t lane = 0; lane < activations.lanes; ++lane) {
-        const float* values = activations.row(lane, 0);
-        if (!std::all_of(values, values + activations.row_floats(), [](float value) { return std::isfinite(value); }))
-            throw Error(ErrorCode::numeric_overflow, std::string(what) + " of lane " + std::to_string(lane),
-                        "a value that is not finite", "input within about -1 .. 1");
-    }
+    for (std::size_t lane = 0; lane < activations.lanes; ++lane)
+        if (!all_finite(activations.row(lane, 0), activations.row_floats())) refuse_overflow(what, lane);
 }
 
 MimiEncoder::MimiEncoder(const NumericsPolicy& policy, const Geometry& geometry, const SplitRvq& rvq,

@@ -1,36 +1,29 @@
 #include "state/stream_state.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/finite.h"
 
 namespace mimi {
-
-namespace {
-
-bool all_finite(const float* values, std::size_t count) {
-    return std::all_of(values, values + count, [](float value) { return std::isfinite(value); });
-}
-
-}  // namespace
 
 StreamState::StreamState(std::shared_ptr<const StateLayout> layout)
     : layout_(std::move(layout)), histories_(2 * layout_->history_floats()), ring_(layout_->ring().floats()) {}
 
-bool StreamState::future_is_finite() const {
-    if (!all_finite(future(), layout_->history_floats())) return false;
+bool StreamState::future_histories_are_finite() const {
+    return all_finite(future(), layout_->history_floats());
+}
+
+void StreamState::prefetch_rings(std::size_t layer, std::uint64_t position_steps) const {
     const RingLayout& ring = layout_->ring();
-    for (std::size_t index = 0; index < ring.rings(); ++index) {
-        for (std::size_t t = 0; t < ring.steps_per_frame; ++t) {
-            const std::size_t slot = static_cast<std::size_t>((position_steps() + t) % ring.slots());
-            if (!all_finite(ring_.data() + index * ring.ring_floats() + slot * ring.head_dim, ring.head_dim)) return false;
-        }
-    }
-    return true;
+    const std::size_t slot = static_cast<std::size_t>(position_steps % ring.slots());
+    constexpr std::size_t line_floats = 16;
+    for (std::size_t index = 2 * layer * ring.heads; index < 2 * (layer + 1) * ring.heads; ++index)
+        for (std::size_t d = 0; d < ring.head_dim; d += line_floats)
+            __builtin_prefetch(ring_.data() + index * ring.ring_floats() + slot * ring.head_dim + d, 1, 2);
 }
 
 void StreamState::commit() {

@@ -32,8 +32,11 @@ public:
     float* keys(std::size_t layer, std::size_t head) { return ring(layer * 2 * layout_->ring().heads + head); }
     float* values(std::size_t layer, std::size_t head) { return ring((layer * 2 + 1) * layout_->ring().heads + head); }
 
-    // Whether everything a step has written for the future is a finite number.
-    bool future_is_finite() const;
+    // Asks for the slots of this position in every ring of a layer, soon to be written and then far from any cache.
+    void prefetch_rings(std::size_t layer, std::uint64_t position_steps) const;
+
+    // Whether all histories a step has written for the future are finite numbers; keys and values are looked at when written.
+    bool future_histories_are_finite() const;
     void commit();
     void reset();
 

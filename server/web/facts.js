@@ -13,16 +13,18 @@ import { Refusal, refusalOfAnswer } from './words.js';
  * @property {number} codebook_entries
  */
 
+/** @import { Access } from './access.js' */
+
 /**
  * Ask the server what it runs.
- * @param {string} base address of the page
+ * @param {Access} access
  * @returns {Promise<ModelFacts>}
  * @throws {Refusal}
  */
-export async function askForFacts(base) {
+export async function askForFacts(access) {
   let answer;
   try {
-    answer = await fetch(new URL('v1/info', base), { cache: 'no-store' });
+    answer = await access.fetch('v1/info');
   } catch {
     throw new Refusal('unreachable');
   }

@@ -7,6 +7,7 @@ import { KIND_CODES, KIND_PCM } from './wire.js';
 import { Refusal, refusalOf } from './words.js';
 import { loadWorklet } from './worklets.js';
 
+/** @import { Access } from './access.js' */
 /** @import { Ending } from './connection.js' */
 /** @import { Source } from './sources.js' */
 /** @import { Frame } from './wire.js' */
@@ -17,6 +18,8 @@ const MOST_WAITING_S = 5;
 /**
  * @typedef {object} LiveSettings
  * @property {string} base address of the page
+ * @property {Access} access
+ * @property {string} token leave to stream, where the service asks for a key; else empty
  * @property {boolean} echo whether the sound that the codes stand for comes back
  * @property {number} levels
  * @property {number} frameRateHz of the model
@@ -66,7 +69,13 @@ export class LiveStream {
     this.rateHz = rateHz;
     this.#connection = new StreamConnection(
       settings.base,
-      { mode: settings.echo ? 'echo' : 'encode', levels: settings.levels, sample_rate: rateHz, channels: source.channels },
+      {
+        mode: settings.echo ? 'echo' : 'encode',
+        levels: settings.levels,
+        sample_rate: rateHz,
+        channels: source.channels,
+        token: settings.token,
+      },
       { frame: (frame) => this.#receive(frame), notice: (_, text) => events.notice(text), end: (ending) => this.#ended(ending) },
     );
   }
@@ -148,7 +157,7 @@ export class LiveStream {
     await this.player?.finish();
     this.#source.close();
     if (!this.#refusal && !(asked && ending.asAsked)) {
-      this.#refusal = await refusalOf(ending, this.#settings.base);
+      this.#refusal = await refusalOf(ending, this.#settings.access);
     }
     this.#events.end(this.#refusal);
   }

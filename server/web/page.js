@@ -1,8 +1,10 @@
 // @ts-check
+import { Access } from './access.js';
 import { element, say } from './dom.js';
 import { askForFacts, bitRateInWords } from './facts.js';
 import { showFigures } from './figures.js';
 import { acceptDrops } from './file-choice.js';
+import { KeyEntry } from './key-entry.js';
 import { LiveStream } from './live-stream.js';
 import { Meter } from './meter.js';
 import { checkBrowser, openFile, openMicrophone } from './sources.js';
@@ -24,6 +26,8 @@ const fileInput = element('file', HTMLInputElement);
 const go = element('go', HTMLButtonElement);
 const meter = new Meter(element('meter', HTMLElement));
 const view = new View(() => refreshFigures());
+const access = new Access(BASE);
+const keyEntry = new KeyEntry(access, () => void ask());
 
 /** @type {ModelFacts | null} */
 let model = null;
@@ -50,6 +54,7 @@ function enter(next, status) {
 function showRefusal(refusal) {
   const where = element('refusal', HTMLElement);
   where.dataset.code = refusal?.code ?? '';
+  keyEntry.show(refusal);
   where.replaceChildren(
     ...[refusal?.headline, refusal?.advice, refusal?.detail].flatMap((text, index) => {
       const paragraph = document.createElement('p');
@@ -74,8 +79,9 @@ async function start(facts) {
   showRefusal(null);
   enter('starting', microphone ? 'Waiting for the microphone …' : 'Reading the file …');
   try {
+    const token = await access.streamToken();
     const source = microphone ? await openMicrophone(echo) : await openFile(fileInput.files?.[0]);
-    const settings = { base: BASE, echo, levels: levels.valueAsNumber, frameRateHz: facts.frame_rate_hz };
+    const settings = { base: BASE, access, token, echo, levels: levels.valueAsNumber, frameRateHz: facts.frame_rate_hz };
     stream = new LiveStream(source, settings, {
       input: takeInput,
       output: () => view.refresh(),
@@ -165,18 +171,23 @@ function listen() {
   acceptDrops(fileInput);
 }
 
-async function load() {
-  listen();
+/** Ask what the service runs; without that nothing can be started. */
+async function ask() {
+  if (state !== 'loading' && state !== 'idle') {
+    return;
+  }
   try {
-    model = await askForFacts(BASE);
+    const isFirst = model === null;
+    model = await askForFacts(access);
     levels.max = String(model.levels);
-    levels.value = String(model.default_levels);
+    levels.value = isFirst ? String(model.default_levels) : levels.value;
     say('model', `${model.name} · ${model.weight_class}, ${model.numerics} numerics · up to ${model.levels} levels`);
     checkBrowser();
+    showRefusal(null);
     enter('idle', 'Ready.');
   } catch (cause) {
     const refusal = cause instanceof Refusal ? cause : new Refusal('page_failed', String(cause));
-    enter(model ? 'idle' : 'loading', model ? 'Not ready.' : 'Reload this page to try again.');
+    enter(model ? 'idle' : 'loading', model ? 'Not ready.' : refusal.code === 'unauthorized' ? 'Waiting for a key.' : 'Reload this page to try again.');
     showRefusal(refusal);
   }
   showChoice();
@@ -210,4 +221,5 @@ Object.defineProperty(globalThis, 'mimi', {
   }),
 });
 
-void load();
+listen();
+void ask();

@@ -15,6 +15,7 @@ const HEADER_BYTES = 16;
  * @property {number} levels 1 .. the model's
  * @property {number} sample_rate Hz, of the PCM in both directions, 8000 .. 96000
  * @property {number} channels of the PCM sent, 1 or 2
+ * @property {string} token leave to stream, where the service asks for a key; else empty
  */
 
 /**
@@ -50,6 +51,7 @@ export function streamUrl(base, settings) {
       channels: String(settings.channels),
       format: 's16le',
       ...(settings.mode === 'echo' ? { echo_codes: 'on' } : {}),
+      ...(settings.token ? { token: settings.token } : {}),
     }),
   );
   return url;

@@ -1,6 +1,7 @@
 // @ts-check
 /** Every way in which it does not go on, in words for a person. */
 
+/** @import { Access } from './access.js' */
 /** @import { Ending } from './connection.js' */
 
 /**
@@ -34,7 +35,8 @@ const WORDS = {
   unreachable: ['The server does not answer.', 'It may be down or restarting. Try again in a moment.'],
   lost: ['The connection to the server broke off.', 'What was answered so far is shown. Start again.'],
   refused: ['The server answers, but does not let this page stream.', 'A proxy in between may not pass WebSockets on.'],
-  unauthorized: ['The service asks for a key, and this page cannot send one yet.', 'Use a client that sends it, or a service without keys.'],
+  unauthorized: ['The service asks for a key.', 'Enter one; the operator has them.'],
+  token_expired: ['The leave to stream has expired.', 'Start again.'],
   page_failed: ['This page made a mistake.', 'Reload it; please report what is said here.'],
   capacity: ['Every place on the server is taken.', 'Try again in a moment.'],
   draining: ['The server is going down or restarting.', 'Try again in a moment.'],
@@ -68,10 +70,10 @@ export class Refusal extends Error {
 /**
  * Say why a connection ended that should not have.
  * @param {Ending} ending
- * @param {string} base address of the page
+ * @param {Access} access
  * @returns {Promise<Refusal>}
  */
-export async function refusalOf(ending, base) {
+export async function refusalOf(ending, access) {
   if (ending.error) {
     return new Refusal(ending.error.code, ending.error.message, ending.error.reason);
   }
@@ -81,7 +83,7 @@ export async function refusalOf(ending, base) {
   // A browser does not tell why a handshake failed; these two answers do: one asks for a key, the other tells of a drain.
   try {
     for (const path of ['v1/info', 'readyz']) {
-      const answer = await fetch(new URL(path, base), { cache: 'no-store' });
+      const answer = await access.fetch(path);
       if (!answer.ok) {
         return await refusalOfAnswer(answer);
       }
@@ -98,9 +100,6 @@ export async function refusalOf(ending, base) {
  * @returns {Promise<Refusal>}
  */
 export async function refusalOfAnswer(answer) {
-  if (answer.status === 401) {
-    return new Refusal('unauthorized');
-  }
   const body = await answer.json().catch(() => ({}));
   if (body.draining) {
     return new Refusal('draining');

@@ -13,8 +13,10 @@ import pytest
 import soundfile
 import soxr
 
-from codec_core.audio_file import BLOCK_SAMPLES, AudioReader, open_wav
+from codec_core.audio_file import BLOCK_SAMPLES, AudioReader, open_sound, open_wav
 from codec_core.errors import AudioFileError, NonFiniteInputError
+from codec_core.pcm import to_int16
+from codec_core.wav_header import HEADER_BYTES, wav_header
 
 Signal = Callable[[int, int], np.ndarray]
 
@@ -187,3 +189,39 @@ def test_the_system_says_why_a_file_cannot_be_written(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script, "x.wav"], capture_output=True, check=False, cwd=tmp_path, text=True)
     assert "AudioFileError: x.wav: found File too large" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("container", ["FLAC", "OGG"])
+@pytest.mark.parametrize("samples", [1, 1920, 50_001])
+def test_open_files_are_written_and_read_and_stay_open(container: str, samples: int, speechlike: Signal) -> None:
+    pcm = 0.5 * speechlike(samples, 3)
+    file = io.BytesIO()
+    with open_sound(file, container) as writer:
+        for piece in np.array_split(pcm, 3):
+            writer.write(piece)
+    file.seek(0)
+    with AudioReader(file, "body") as reader:
+        found = np.concatenate([*reader.pcm(), np.zeros(0, np.float32)])
+        assert (reader.sample_rate_hz, reader.subject) == (24_000, "body")
+    assert len(found) == samples
+    if container == "FLAC":
+        assert np.array_equal(to_int16(found), to_int16(pcm))
+    elif samples > 1920:
+        assert np.corrcoef(found, pcm)[0, 1] > 0.9
+    assert not file.closed
+
+
+def test_an_open_file_that_is_no_audio_is_named_as_the_caller_says() -> None:
+    for data, found in ((b"", "an empty file"), (b"RIFF", "")):
+        with pytest.raises(AudioFileError, match=f"^body: found {found}"):
+            AudioReader(io.BytesIO(data), "body")
+
+
+@pytest.mark.parametrize("samples", [0, 1, 4001])
+def test_a_header_and_samples_are_the_file_that_is_written(samples: int, tmp_path: Path, speechlike: Signal) -> None:
+    pcm = speechlike(samples, 5)
+    with open_wav(tmp_path / "x.wav") as writer:
+        writer.write(pcm)
+    header = wav_header(samples, 24_000)
+    assert len(header) == HEADER_BYTES
+    assert header + to_int16(pcm).astype("<i2").tobytes() == (tmp_path / "x.wav").read_bytes()

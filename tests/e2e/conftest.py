@@ -24,9 +24,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from server.wire_messages import FrameHeader, unpack_frame
 
 START_TIMEOUT_S = 120
-LATE_IS_NO_FAULT = ("--lag-limit-ms", "600000", "--lag-warning-ms", "600000")
-"""A machine that stands still for a while makes answers late; tests of lateness say so themselves."""
-RESUME_SECRET = "correct horse battery staple"
+PATIENCE = ("--lag-limit-ms", "600000", "--lag-warning-ms", "600000", "--admission", "count")
+"""A machine that stands still for a while makes answers late; tests of lateness and of refusals for it say so themselves."""
+SECRET = "correct horse battery staple"
 ANSWER_TIMEOUT_S = 60
 """So that what never comes fails a test instead of holding it up."""
 
@@ -217,11 +217,11 @@ async def open_stream(service: RunningService, query: str = "", **options: Any) 
 
 
 @contextlib.contextmanager
-def run_service(
-    folder: Path, model_path: Path, *options: str, program: Sequence[str] = (sys.executable, "-P", "-m", "server")
+def running_service(
+    folder: Path, model_path: Path | str, *options: str, program: Sequence[str] = (sys.executable, "-P", "-m", "server")
 ) -> Iterator[RunningService]:
     log_path = folder / f"service-{time.monotonic_ns()}.log"
-    command = [*program, "--port", "0", "--model", str(model_path), *LATE_IS_NO_FAULT, *options]
+    command = [*program, "--port", "0", "--model", str(model_path), *PATIENCE, *options]
     with log_path.open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, env=os.environ.copy())
     try:
@@ -235,7 +235,7 @@ def run_service(
 def _url(process: subprocess.Popen[bytes], log_path: Path) -> str:
     deadline_s = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline_s and process.poll() is None:
-        if found := re.search(r"serves on (http://\S+)", log_path.read_text()):
+        if found := re.search(r"serves on (https?://\S+)", log_path.read_text()):
             return found[1]
         time.sleep(0.02)
     raise AssertionError(f"the service did not start:\n{log_path.read_text()}")
@@ -244,17 +244,23 @@ def _url(process: subprocess.Popen[bytes], log_path: Path) -> str:
 @pytest.fixture(scope="session")
 def service(tiny_model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """One service for all tests that leave it as it was."""
-    with run_service(tmp_path_factory.mktemp("service"), tiny_model_path) as running:
+    with running_service(tmp_path_factory.mktemp("service"), tiny_model_path) as running:
         yield running
         assert running.stop() == 0
         assert "Traceback" not in running.log
+
+
+@pytest.fixture(scope="session")
+def run_service() -> Callable[..., contextlib.AbstractContextManager[RunningService]]:
+    """``with run_service(folder, model, *options) as service``, for fixtures of a module."""
+    return running_service
 
 
 @pytest.fixture
 def start_service(tiny_model_path: Path, tmp_path: Path) -> Iterator[Callable[..., RunningService]]:
     """Start services with options of their own; they end with the test."""
     with contextlib.ExitStack() as stack:
-        yield lambda *options, **how: stack.enter_context(run_service(tmp_path, tiny_model_path, *options, **how))
+        yield lambda *options, **how: stack.enter_context(running_service(tmp_path, tiny_model_path, *options, **how))
 
 
 @pytest.fixture
@@ -262,7 +268,7 @@ def replica(
     start_service: Callable[..., RunningService], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., RunningService]:
     """Start replicas: one secret, one store, drained at once."""
-    monkeypatch.setenv("MIMI_RESUME_SECRET", RESUME_SECRET)
+    monkeypatch.setenv("MIMI_SECRET", SECRET)
     monkeypatch.setenv("MIMI_SNAPSHOT_STORE", str(tmp_path / "store"))
     return lambda *options: start_service("--drain-timeout-ms", "100", "--checkpoint-interval-ms", "100", *options)
 

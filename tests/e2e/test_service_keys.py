@@ -10,7 +10,8 @@ import pytest
 import websockets
 
 from codec_core.clip import encode_clip
-from server.api_keys import EXPECTED, OPEN_PATHS
+from server.access import OPEN_PATHS
+from server.api_keys import EXPECTED
 from server.settings import Settings
 
 KEYS = ("first-key", "zweiter-schlüssel")

@@ -170,6 +170,7 @@ async def test_a_peer_that_pings_and_never_reads_is_cut(start_service):
 
 
 async def test_an_open_stream_at_rest_costs_no_processor_time(start_service, stream):
+    """ANCHORS C1: no busy loop."""
     service = start_service()
     async with stream(service, "levels=1") as client:
         await client.until("ready")

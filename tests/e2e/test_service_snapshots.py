@@ -69,11 +69,11 @@ async def test_a_closed_stream_cannot_be_revived_anywhere(replica, stream, speec
 async def test_tokens_of_elsewhere_are_refused(replica, stream, monkeypatch):
     first = replica()
     token = await saved_stream(first, stream)
-    monkeypatch.setenv("MIMI_RESUME_SECRET", "another secret of some length")
+    monkeypatch.setenv("MIMI_SECRET", "another secret of some length")
     async with stream(replica(), f"resume_token={token}") as client:
         assert await client.closing() == (1008, "resume_refused")
     assert "signature" in client.texts[-1]["found"]
-    monkeypatch.setenv("MIMI_RESUME_SECRET", SECRET)
+    monkeypatch.setenv("MIMI_SECRET", SECRET)
     async with stream(replica("--model", "default"), f"resume_token={token}") as client:
         assert await client.closing() == (1008, "resume_refused")
     assert client.texts[-1]["found"].startswith("model")

@@ -10,6 +10,7 @@ import pytest
 
 from codec_core.errors import CodeRangeError, InputShapeError, NonFiniteInputError, SessionClosedError
 from server.codec_executor import CodecExecutor
+from server.errors import DrainingError
 
 FRAMES = 6
 
@@ -135,3 +136,88 @@ async def test_workers_and_batch_caps_never_show(tiny_model, frames, workers, ma
         alone = tiny_model.encoder(8)
         assert np.array_equal(codes, [alone.encode(frame) for frame in pcm])
     assert executor.stats.largest_batch <= max_batch
+
+
+async def test_who_waits_when_the_executor_ends_is_told_so(tiny_model, frames):
+    executor = CodecExecutor(tiny_model, max_batch=1)
+    steps = [asyncio.ensure_future(executor.encode(tiny_model.encoder(8), frame)) for frame in frames[:, 0]]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    executor.close()
+    results = await asyncio.gather(*steps, return_exceptions=True)
+    assert all(isinstance(result, np.ndarray | DrainingError) for result in results)
+    assert any(isinstance(result, DrainingError) for result in results)
+    with pytest.raises(DrainingError):
+        await executor.encode(tiny_model.encoder(8), frames[0, 0])
+    assert executor.longest_step_s == 0
+
+
+async def test_a_gather_window_lets_others_join(tiny_model, frames):
+    executor = CodecExecutor(tiny_model, gather_ms=80)
+    try:
+        first, second = tiny_model.encoder(8), tiny_model.encoder(8)
+        await asyncio.gather(executor.encode(first, frames[0, 0]), executor.encode(second, frames[1, 0]))
+        early = asyncio.ensure_future(executor.encode(first, frames[0, 1]))
+        await asyncio.sleep(0.01)
+        assert not early.done()
+        await asyncio.gather(early, executor.encode(second, frames[1, 1]))
+        assert executor.stats.batches == 2
+        # Nobody comes: the window ends by itself.
+        assert len(await executor.encode(first, frames[0, 2])) == 8
+    finally:
+        executor.close()
+
+
+async def test_those_that_are_behind_go_on_together(tiny_model, frames):
+    """A service at its limit must not split into halves that take turns: each would pay for the weights."""
+    executor = CodecExecutor(tiny_model)
+    try:
+        sessions = [tiny_model.encoder(8) for _ in frames]
+        halves = [asyncio.ensure_future(encoded(executor, *pair)) for pair in zip(sessions[:4], frames[:4], strict=True)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        halves += [asyncio.ensure_future(encoded(executor, *pair)) for pair in zip(sessions[4:], frames[4:], strict=True)]
+        await asyncio.gather(*halves)
+        assert executor.stats.largest_batch == 8
+        assert executor.stats.batches <= FRAMES + 3
+    finally:
+        executor.close()
+
+
+class Witness:
+    """Notes what an executor tells."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[str, int]] = []
+        self.frames: list[tuple[str, bool]] = []
+
+    def step_done(self, step, sessions, busy_s):
+        assert busy_s > 0
+        self.steps.append((step, sessions))
+
+    def frame_done(self, step, latency_s, lateness_s, *, refused):
+        assert latency_s > 0 > lateness_s
+        self.frames.append((step, refused))
+
+
+async def test_observers_are_told_of_every_step_and_frame(tiny_model, frames):
+    witness = Witness()
+    executor = CodecExecutor(tiny_model, observers=(witness,))
+    try:
+        bad = np.full(1920, np.nan, np.float32)
+        steps = [executor.encode(tiny_model.encoder(8), row) for row in (frames[0, 0], bad, frames[1, 0])]
+        await asyncio.gather(*steps, return_exceptions=True)
+        await executor.reset(tiny_model.encoder(8))
+    finally:
+        executor.close()
+    assert witness.steps == [("encode_batch", 3)]
+    assert sorted(refused for _, refused in witness.frames) == [False, False, True]
+
+
+async def test_nothing_is_known_of_sessions_that_were_retired(executor, tiny_model, frames):
+    sessions = [tiny_model.encoder(8) for _ in range(3)]
+    await asyncio.gather(*(executor.encode(session, frames[0, 0]) for session in sessions))
+    assert executor.known_sessions == 3
+    for session in sessions:
+        executor.retire(session)
+    assert executor.known_sessions == 0

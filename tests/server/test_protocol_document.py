@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from codec_core.codes_json import MOST_FIELDS, PIECE_CHARS
 from codec_core.errors import error_classes
 from server import wire, wire_settings
-from server.media import CODES_MEDIA
+from server.access_token import SCOPES
+from server.media import AUDIO_IN_MEDIA, CODES_MEDIA, SOUND_MEDIA
 from server.settings import Settings
 from server.status_map import STATUS_MAP
 from server.wire_messages import HEADER, KIND_CODES, KIND_PCM, PROTOCOL_VERSION, SERVER_MESSAGES, SUBPROTOCOL
@@ -77,15 +79,29 @@ def test_errors():
         assert code in error_classes() or code in Settings.model_fields, code
 
 
-def test_limits_and_their_defaults():
-    for row in table("limit"):
+@pytest.mark.parametrize("occurrence", [0, 1])
+def test_limits_and_their_defaults(occurrence):
+    for row in table("limit", occurrence):
         setting, refusal = ticked(row[2])[0], ticked(row[3])[0]
         assert int(row[1].split()[0]) == Settings.model_fields[setting].default
         assert refusal in STATUS_MAP
 
 
-def test_codes_media():
+def test_media():
     assert [ticked(row[0])[0] for row in table("codes as")] == list(CODES_MEDIA)
+    made = {media for row in table("sound as") for media in ticked(row[0])}
+    assert made == set(SOUND_MEDIA)
+    section = TEXT[TEXT.index("| sound as |") : TEXT.index("Query of encode")]
+    assert {media for media in ticked(section) if "/" in media} == set(AUDIO_IN_MEDIA)
+
+
+def test_scopes():
+    assert {ticked(row[0])[0]: tuple(ticked(row[1])) for row in table("scope")} == SCOPES
+
+
+def test_limits_of_json():
+    assert f"at most {MOST_FIELDS} in all" in TEXT
+    assert f"at most {PIECE_CHARS} characters" in TEXT
 
 
 @pytest.mark.parametrize("name", ["ready", "flushed"])

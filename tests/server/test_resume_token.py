@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.errors import ResumeRefusedError
-from server.resume_token import ResumeToken, TokenIssuer, derived_key, read_token, sign_token
+from server.resume_token import ResumeToken, TokenIssuer, read_token, sign_token
+from server.shared_secret import SharedSecret
 
-KEY = derived_key(b"a secret of some length", "resume token")
+KEY = SharedSecret("a secret of some length").key("resume token")
 TOKEN = ResumeToken("00112233445566778899aabbccddeeff", 7, 2_000_000_000, "ab" * 32, "kyutai")
 NOW_S = 1_900_000_000
 
@@ -21,9 +22,10 @@ def test_what_is_signed_is_read():
 
 
 def test_the_key_is_made_for_one_purpose():
-    assert len({derived_key(b"s", "a"), derived_key(b"s", "b"), derived_key(b"t", "a")}) == 3
+    first, second = SharedSecret("s" * 16), SharedSecret("t" * 16)
+    assert len({first.key("a"), first.key("b"), second.key("a")}) == 3
     with pytest.raises(ResumeRefusedError, match="signature"):
-        read_token(sign_token(TOKEN, derived_key(b"a secret of some length", "stream snapshot")), KEY, NOW_S)
+        read_token(sign_token(TOKEN, SharedSecret("a secret of some length").key("stream snapshot")), KEY, NOW_S)
 
 
 @pytest.mark.parametrize("now_s", [2_000_000_000, 2e9 + 0.5, 3e9])
@@ -50,8 +52,8 @@ def test_whatever_comes_it_is_refused_by_name(text):
 
 @pytest.mark.parametrize("other", [("cd" * 32, "kyutai"), ("ab" * 32, "ggml")])
 def test_another_model_or_numerics_is_refused(other):
-    ours = TokenIssuer("a secret of some length", "ab" * 32, "kyutai", 100.0)
-    theirs = TokenIssuer("a secret of some length", *other, 100.0)
+    ours = TokenIssuer(SharedSecret("a secret of some length"), "ab" * 32, "kyutai", 100.0)
+    theirs = TokenIssuer(SharedSecret("a secret of some length"), *other, 100.0)
     text = theirs.issue(TOKEN.stream_id, 3, 2e9)
     assert theirs.read(text).generation == 3
     with pytest.raises(ResumeRefusedError, match="numerics"):
@@ -59,7 +61,7 @@ def test_another_model_or_numerics_is_refused(other):
 
 
 def test_without_a_secret_no_other_process_can_read_it():
-    first, second = (TokenIssuer("", "ab" * 32, "kyutai", 100.0) for _ in range(2))
+    first, second = (TokenIssuer(SharedSecret(""), "ab" * 32, "kyutai", 100.0) for _ in range(2))
     text = first.issue(TOKEN.stream_id, 0, 2e9)
     assert first.read(text).expires_unix_s == 2_000_000_101
     assert first.snapshot_key != second.snapshot_key

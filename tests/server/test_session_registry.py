@@ -6,12 +6,16 @@ import time
 
 import pytest
 
-from server.errors import CapacityError, DrainingError
+from server.admission import Admission, demand_of
+from server.errors import AddressCapacityError, CapacityError, DrainingError, OverloadedError
+from server.metrics import Metrics
 from server.session_registry import SessionRegistry
+from server.step_cost import StepCost
 
 
-def registry() -> SessionRegistry:
-    return SessionRegistry(max_sessions=2, max_conversions=1, retry_after_ms=50)
+def registry(**caps: int) -> SessionRegistry:
+    caps = {"max_sessions": 2, "max_address_sessions": 2, "max_conversions": 1, **caps}
+    return SessionRegistry(Admission("count", StepCost()), Metrics(), retry_after_ms=50, **caps)
 
 
 class Holder:
@@ -26,6 +30,9 @@ class Holder:
     async def _run(self, places: SessionRegistry) -> None:
         with places.lease("stream", self):
             await self._ended.wait()
+
+    queued_frames = 1.5
+    unsent_bytes = 7
 
     def go_away(self, time_left_ms: int) -> None:
         self.told.append(time_left_ms)
@@ -68,6 +75,7 @@ async def test_those_that_stay_are_stopped_when_the_time_is_over():
     places = registry()
     obedient, stubborn = Holder(places, obeys=True), Holder(places, obeys=False)
     await asyncio.sleep(0)
+    assert (places.queued_frames, places.unsent_bytes) == (3.0, 14)
     await places.drain(50)
     assert obedient.told == [50]
     assert stubborn.told == [50, "draining"]
@@ -82,3 +90,36 @@ async def test_hurry_cuts_the_wait_short():
     await asyncio.wait_for(places.drain(60_000), 5)
     assert holder.told == [60_000, "draining"]
     await holder.task
+
+
+def test_each_client_has_its_share():
+    places = registry(max_sessions=3, max_address_sessions=1)
+    with places.lease("stream", client="192.0.2.1"), places.lease("stream", client="192.0.2.2"):
+        with pytest.raises(AddressCapacityError, match=r"192\.0\.2\.1") as refusal, places.lease("stream", client="192.0.2.1"):
+            pass
+        assert refusal.value.retry_after_ms == 50
+        # Conversions are few, and counted together.
+        with places.lease("conversion", client="192.0.2.1"):
+            pass
+    with places.lease("stream", client="192.0.2.1"):
+        assert places.count("stream") == 1
+
+
+def test_what_is_let_in_weighs_until_its_place_is_given_back():
+    cost = StepCost()
+    cost.calibrate("encode_batch", [(1, 0.03), (2, 0.05)])
+    admission = Admission("measured", cost, retry_after_ms=50)
+    places = SessionRegistry(admission, Metrics(), max_sessions=9, max_address_sessions=9, max_conversions=1, retry_after_ms=50)
+    demand = demand_of("encode", 8)
+    with places.lease("stream") as first:
+        first.load(demand)
+        assert admission.load().headroom < 1
+        with places.lease("stream") as second, places.lease("stream") as third:
+            second.load(demand)
+            with pytest.raises(OverloadedError):
+                third.load(demand)
+            # Who was let in before, and comes back, is not asked again.
+            third.load(demand, resumed=True)
+            assert admission.load().headroom < 0
+        assert admission.load().headroom > 0
+    assert admission.load().headroom == 1

@@ -15,8 +15,10 @@ def test_every_setting_is_described_and_every_number_has_its_unit():
     for name, field in Settings.model_fields.items():
         assert field.description, name
         assert field.description.endswith("."), name
-        if field.annotation in (int, int | None) and name not in COUNTED:
-            assert re.search(r"_(ms|bytes|sessions|conversions|frames|messages|messages_per_s)$", name), name
+        if field.annotation in (int, int | None, float) and name not in COUNTED:
+            assert re.search(
+                r"_(ms|bytes|sessions|conversions|frames|messages|connections|messages_per_s|handshakes_per_s)$", name
+            ), name
 
 
 def test_environment_and_defaults(monkeypatch):

@@ -12,7 +12,7 @@ from server.store_choice import store_for
 
 @pytest.fixture
 def secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MIMI_RESUME_SECRET", "correct horse battery staple")
+    monkeypatch.setenv("MIMI_SECRET", "correct horse battery staple")
 
 
 @pytest.mark.usefixtures("secret")
@@ -38,6 +38,6 @@ def test_what_nobody_could_read_is_not_saved(tiny_model, tmp_path, monkeypatch):
     assert store_for(Settings(), tiny_model) is None
     with pytest.raises(SettingError, match="secret"):
         store_for(Settings(snapshot_store=str(tmp_path)), tiny_model)
-    monkeypatch.setenv("MIMI_RESUME_SECRET", "correct horse battery staple")
+    monkeypatch.setenv("MIMI_SECRET", "correct horse battery staple")
     assert store_for(Settings(resume_grace_ms=0, snapshot_store=str(tmp_path / "unused")), tiny_model) is None
     assert not (tmp_path / "unused").exists()

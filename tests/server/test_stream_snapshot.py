@@ -13,14 +13,14 @@ from codec_core import CodecModel
 from codec_core.errors import SnapshotError
 from server.codec_executor import CodecExecutor
 from server.replay_window import Answer, ReplayWindow
-from server.resume_token import derived_key
+from server.shared_secret import SharedSecret
 from server.stream_session import StreamSession
 from server.stream_snapshot import Lineage, StreamSnapshot, pack_stream, unpack_stream
 from server.stream_state import StreamState
 from server.wire import Audio, Flush
 from server.wire_settings import Offer, StreamSettings
 
-KEY = derived_key(b"correct horse battery staple", "stream snapshot")
+KEY = SharedSecret("correct horse battery staple").key("stream snapshot")
 VERSION_1 = Path(__file__).parent / "fixtures" / "stream_snapshot_v1.npz"
 
 
@@ -122,7 +122,7 @@ async def test_foreign_ones_are_refused_by_what_is_foreign(tiny_model, running):
     snapshot = running.snapshot()
     blob = b"".join(pack_stream(snapshot, sha256, KEY))
     with pytest.raises(SnapshotError, match="signature"):
-        unpack_stream(blob, sha256, offer, derived_key(b"another secret", "stream snapshot"))
+        unpack_stream(blob, sha256, offer, SharedSecret("another secret of some length").key("stream snapshot"))
     with pytest.raises(SnapshotError, match="model"):
         unpack_stream(blob, "00" * 32, offer, KEY)
     with pytest.raises(SnapshotError, match="numerics"):

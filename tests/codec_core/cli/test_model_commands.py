@@ -1,4 +1,4 @@
-"""``mimi convert``, ``inspect``, ``synth`` and ``bench``."""
+"""``mimi convert``, ``inspect`` and ``synth``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from codec_core import CodecModel
 from codec_core.cli.report import human_bytes
 
 
@@ -87,28 +86,6 @@ def test_metadata_cannot_style_the_terminal(mimi, tiny_gguf: Path, tmp_path: Pat
     output = mimi("inspect", tmp_path / "x.gguf").output
     assert "[red] [31mhello" in output
     assert "\x1b" not in output
-
-
-def test_bench(mimi, tiny_gguf: Path) -> None:
-    arguments = ("bench", "-m", tiny_gguf, "--batch", "1,3", "--levels", 4, "--seconds", 0.01)
-    found = json.loads(mimi(*arguments, "--json").output)
-    assert [(row["direction"], row["batch"]) for row in found["results"]] == [
-        ("encode", 1),
-        ("decode", 1),
-        ("encode", 3),
-        ("decode", 3),
-    ]
-    for row in found["results"]:
-        assert row["calls"] >= 5
-        assert row["levels"] == 4
-        assert row["ms_per_frame_median"] == pytest.approx(row["ms_per_call_median"] / row["batch"])
-        assert 0 < row["ms_per_call_median"] <= row["ms_per_call_p95"] < 10_000
-        assert row["real_time_factor"] * row["sessions_in_real_time"] == pytest.approx(1)
-    assert found["model"]["sha256"] == CodecModel.open(tiny_gguf).info.sha256
-    assert found["memory_bytes"]["at_end"] > found["memory_bytes"]["weights"] > 0
-    assert "sessions" in mimi(*arguments).output
-    for bad in ("", "0", "1,,2", "x", "-1", "99999999"):
-        assert mimi("bench", "-m", tiny_gguf, "--batch", bad).status == 2
 
 
 def test_inspect_to_a_pipe_is_plain_lines(mimi, tiny_gguf: Path, tmp_path: Path) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
+import numpy as np
 import pytest
 import soundfile
 
@@ -84,6 +85,32 @@ async def test_the_service_asks_for_a_key(start_service, open_page):
     code, words = await page.refusal()
     assert (code, "asks for a key" in words) == ("unauthorized", True)
     assert await page.tab.get_by_role("button", name="Start").is_disabled()
+    await page.tab.get_by_label("Key of the service").fill("wrong")
+    await page.press_button("Use key")
+    await page.until("document.querySelector('#refusal').textContent.includes('found an unknown one')")
+    assert await page.get("mimi.state") == "loading"
+    assert all("401" in complaint for complaint in page.complaints)
+    page.complaints.clear()
+
+
+async def test_a_key_that_is_entered_lets_streams_in(start_service, open_page, clip, tiny_model, monkeypatch):
+    key = "Schlüssel №1"
+    monkeypatch.setenv("MIMI_API_KEYS", key)
+    service = start_service()
+    page = await open_page(service)
+    await page.refusal()
+    await page.tab.get_by_label("Key of the service").fill(key)
+    await page.tab.keyboard.press("Enter")
+    await page.until_state("idle")
+    assert await page.text("#refusal") == ""
+    assert not await page.tab.is_visible("#key-entry")
+    for _ in range(2):
+        await page.run_file(clip)
+        assert (await page.text("#status")).startswith("Done: 38 frames")
+        assert np.array_equal(await page.codes(), page.expected_codes(tiny_model))
+    assert page.settings()["token"]
+    assert not any(key in url or quote(key) in url for url in page.requested)
+    assert "token=" not in service.log
     assert all("401" in complaint for complaint in page.complaints)
     page.complaints.clear()
 

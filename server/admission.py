@@ -1,0 +1,164 @@
+"""Whether another stream would make those that are here late: admission by what steps were measured to cost.
+
+With every stream's frame ready at once, a step of all of them takes ``T``; with frames that come spread over time, one step
+follows another, each as long as ``D``, which solves ``D = fixed + each * streams * D / frame``. An unlucky frame waits for half
+a step that had begun, and then for its own: ``T + D / 2`` is predicted for the slowest frames. A stream is let in while that is
+within the time that a frame may take, and while frames have in fact been in time.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from server.batch_schedule import FRAME_S
+from server.codec_executor import DECODE, ENCODE
+from server.errors import OverloadedError
+from server.step_cost import StepCost
+
+LATENESS_WINDOW_S = 2.0
+LATE_SHARE = 0.05
+"""More late frames than this, of all in the window, and nobody new is let in."""
+LEAST_LATE_FRAMES = 5
+"""One hiccup of the machine is no overload."""
+
+Demand = tuple[tuple[str, int], ...]
+"""What a stream asks of every frame's time: steps, each with its levels."""
+
+
+def demand_of(mode: str, levels: int) -> Demand:
+    """Return the demand of a stream of this mode: ``encode``, ``decode``, or ``echo``, which is both."""
+    return tuple((step, levels) for step, without in ((ENCODE, "decode"), (DECODE, "encode")) if mode != without)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the admitted streams come to."""
+
+    predicted_latency_s: float
+    """How long the slowest frames are expected to take; 0 without streams, infinite beyond what the machine can do."""
+    headroom: float
+    """1 - predicted / allowed: 1 at rest, 0 at the limit, below it overloaded."""
+
+
+class Admission:
+    """Knows what is admitted, and predicts. Used from one event loop.
+
+    Args:
+        policy: ``measured`` refuses by prediction; ``count`` leaves it to the numbers of places.
+        cost: what steps cost; where it was not calibrated, nothing is refused.
+        workers: steps that may run at the same time.
+        most_latency_ms: how long a frame may take.
+        retry_after_ms: what a refused client is told to wait.
+        clock_s: seconds, never going back.
+
+    """
+
+    def __init__(
+        self,
+        policy: Literal["measured", "count"],
+        cost: StepCost,
+        *,
+        workers: int = 1,
+        most_latency_ms: int = 80,
+        retry_after_ms: int = 2_000,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._policy = policy
+        self._cost = cost
+        self._workers = workers
+        self._most_latency_s = most_latency_ms / 1000
+        self._retry_after_ms = retry_after_ms
+        self._clock_s = clock_s
+        self._streams: Counter[tuple[str, int]] = Counter()
+        self._frames: deque[tuple[float, bool]] = deque()
+        self._late = 0
+
+    def admit(self, demand: Demand, *, unasked: bool = False) -> None:
+        """Let a stream in; give its demand back with :meth:`release`.
+
+        Args:
+            demand: its steps.
+            unasked: count it without asking whether there is room.
+
+        Raises:
+            OverloadedError: it would make frames late. The first one is always let in, however slow the machine.
+
+        """
+        if self._policy == "measured" and self._streams.total() and not unasked:
+            self._check(demand)
+        self._streams.update(demand)
+
+    def release(self, demand: Demand) -> None:
+        """Give back what :meth:`admit` took."""
+        self._streams.subtract(demand)
+        self._streams = +self._streams
+
+    def load(self, more: Demand = ()) -> Load:
+        """Predict for the admitted streams and one ``more``."""
+        predicted_s = self._predict_s(self._streams + Counter(more))
+        return Load(predicted_s, 1 - predicted_s / self._most_latency_s)
+
+    def most_streams(self, demand: Demand, limit: int) -> int:
+        """Count the streams of this demand, up to ``limit``, that this machine can hold if there are no others."""
+        streams: Counter[tuple[str, int]] = Counter()
+        for count in range(limit):
+            streams.update(demand)
+            if self._predict_s(streams) > self._most_latency_s:
+                return count
+        return limit
+
+    def refusal(self, demand: Demand) -> str | None:
+        """Say why a stream of this demand would be refused now; ``None`` if it would not."""
+        if self._policy == "count" or not self._streams.total():
+            return None
+        try:
+            self._check(demand)
+        except OverloadedError as error:
+            return str(error)
+        return None
+
+    def step_done(self, step: str, sessions: int, busy_s: float) -> None:
+        """Nothing to do: the executor keeps the cost itself."""
+
+    def frame_done(self, step: str, latency_s: float, lateness_s: float, *, refused: bool) -> None:  # noqa: ARG002 - an observer
+        """Count a frame, and forget those that are long past."""
+        self._frames.append((self._clock_s(), lateness_s > 0))
+        self._late += lateness_s > 0
+        self._forget()
+
+    @property
+    def late_share(self) -> float:
+        """Late frames among those of the last moments."""
+        self._forget()
+        return self._late / len(self._frames) if self._late >= LEAST_LATE_FRAMES else 0.0
+
+    def _check(self, demand: Demand) -> None:
+        if self.late_share > LATE_SHARE:
+            found, expected = f"{self.late_share:.0%} of them late", f"at most {LATE_SHARE:.0%}, over {LATENESS_WINDOW_S:.0f} s"
+            raise OverloadedError("frames", found, expected, retry_after_ms=self._retry_after_ms)
+        predicted_s = self.load(demand).predicted_latency_s
+        if predicted_s > self._most_latency_s:
+            found = "no end" if math.isinf(predicted_s) else f"{predicted_s * 1000:.0f} ms"
+            expected = f"at most {self._most_latency_s * 1000:.0f} ms"
+            subject = "time of a frame, with one stream more"
+            raise OverloadedError(subject, found, expected, retry_after_ms=self._retry_after_ms)
+
+    def _predict_s(self, streams: Counter[tuple[str, int]]) -> float:
+        fixed_s = each_s = 0.0
+        for (step, _), count in streams.items():
+            step_fixed_s, step_each_s = self._cost.parts_s(step)
+            fixed_s += step_fixed_s
+            each_s += step_each_s * count / self._workers
+        if each_s >= FRAME_S:
+            return math.inf
+        return fixed_s + each_s + fixed_s / (1 - each_s / FRAME_S) / 2
+
+    def _forget(self) -> None:
+        long_ago_s = self._clock_s() - LATENESS_WINDOW_S
+        while self._frames and self._frames[0][0] < long_ago_s:
+            self._late -= self._frames.popleft()[1]
