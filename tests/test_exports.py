@@ -12,6 +12,19 @@ import codec_core
 
 PUBLIC_NAMES = {
     "codec_core": {"CodecError", "CodecModel", "DecoderSession", "EncoderSession", "ModelInfo", "__version__"},
+    "codec_core.client": {
+        "BlockingStream",
+        "EndedError",
+        "Flushed",
+        "Frame",
+        "LineOptions",
+        "Notice",
+        "Ready",
+        "RemoteError",
+        "Stream",
+        "StreamSettings",
+        "StreamStats",
+    },
     "codec_core.clip": {"decode_clip", "encode_clip"},
     "codec_core.codes_file": {
         "CodesDocument",
@@ -100,7 +113,7 @@ PARAMETERS = {
     codec_core.DecoderSession.decode: ("self", "codes", "observer"),
     codec_core.DecoderSession.push: ("self", "codes"),
 }
-COMMANDS = {"bench", "compare", "convert", "decode", "encode", "inspect", "pull", "serve", "synth", "verify"}
+COMMANDS = {"bench", "compare", "convert", "decode", "encode", "inspect", "pull", "serve", "stream", "synth", "verify"}
 
 
 @pytest.mark.parametrize("module", PUBLIC_NAMES)

@@ -38,19 +38,25 @@ CONFINED_PACKAGES = {
     "fastapi": ("server",),
     "starlette": ("server",),
     "uvicorn": ("server",),
-    "websockets": ("server",),
+    "websockets": ("server", "codec_core.client"),
     "pydantic": ("server.settings", "server.command"),
     "pydantic_settings": ("server.settings",),
     "soundfile": ("codec_core.audio_file",),
     "soxr": ("codec_core.pcm", "server.resampling"),
     "redis": ("server.snapshot_store_redis",),
-    "asyncio": ("server",),
+    "asyncio": ("server", "codec_core.client", "codec_core.cli.stream", "codec_core.cli.stream_source"),
     "prometheus_client": ("server.metrics",),
     "structlog": ("server.logs",),
     "opentelemetry": ("server.otel",),
     "huggingface_hub": ("codec_core.hub",),
+    "sounddevice": ("codec_core.microphone",),
 }
 WIRE_MODULES = ("server.wire", "server.wire_messages", "server.wire_resume", "server.wire_settings")
+# The client's part that speaks the protocol, without what connects.
+CLIENT_WIRE_MODULES = tuple(
+    f"codec_core.client.{name}" for name in ("errors", "messages", "outbox", "payload", "protocol", "settings", "timing")
+)
+CLIENT_NEEDS = {"codec_core.errors", "codec_core.pcm", "numpy", "websockets"}
 
 
 def engine_files() -> list[Path]:
@@ -200,6 +206,21 @@ def test_the_wire_is_plain_python():
                 assert name.split(".")[0] in sys.stdlib_module_names, f"{module} imports {name}"
                 assert name.split(".")[0] not in {"asyncio", "socket", "threading"}, f"{module} imports {name}"
     assert seen == {*WIRE_MODULES, "server.errors", "server.status_map", "codec_core.errors"}
+
+
+@pytest.mark.parametrize("module", CLIENT_WIRE_MODULES)
+def test_the_client_s_wire_knows_no_sockets(module: str):
+    tops = {name.split(".")[0] for name in imports(module)}
+    assert not tops & {"asyncio", "socket", "threading", "websockets"}
+
+
+def test_the_client_needs_little():
+    """Errors and the scaling of samples, numpy and websockets: what a device that only sends sound has room for."""
+    for module in MODULES:
+        if is_within(module, ("codec_core.client",)):
+            for name in imports(module):
+                known = name.split(".")[0] in sys.stdlib_module_names or is_within(name, ("codec_core.client", *CLIENT_NEEDS))
+                assert known, f"{module} imports {name}"
 
 
 def test_no_module_imports_itself_in_a_circle():

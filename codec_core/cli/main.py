@@ -29,7 +29,7 @@ from codec_core.errors import CodecError, SettingError, UnavailableError
 from codec_core.model_cache import watched
 
 PLUGIN_GROUP: Final = "mimi.commands"
-BUILT_IN: Final = ("encode", "decode", "convert", "pull", "inspect", "synth", "verify", "compare", "bench")
+BUILT_IN: Final = ("encode", "decode", "convert", "pull", "inspect", "synth", "verify", "compare", "bench", "stream")
 
 
 @dataclass(frozen=True)
