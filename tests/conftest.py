@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from codec_core import CodecModel, __version__
 from codec_core._ext import Kernels
 from codec_core.convert import convert_model
 from codec_core.synth import write_synthetic
+from tests.engine_build import Engine
 
 SEED = int(os.environ.get("MIMI_TEST_SEED", "20261130"))
 
@@ -67,6 +69,14 @@ def full_model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def full_model(full_model_path: Path) -> CodecModel:
     return CodecModel.open(full_model_path)
+
+
+@pytest.fixture(scope="session")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """The engine compiled without Python, for tests in C++ and for changes of its text; takes half a minute."""
+    engine = Engine(tmp_path_factory.mktemp("engine"))
+    yield engine
+    engine.pool.shutdown(cancel_futures=True)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -12,9 +11,9 @@ import pytest
 from codec_core.difference import Difference, compare_sound, compare_steps
 from codec_core.verify.conformance import compare_stages
 from codec_core.verify.vectors import PACKAGED, StageVectors
+from tests.engine_build import Engine, Mutant, Stages, compiler, dump
 
 from .ggml_reference import GgmlMimi
-from .mutants.engine import Engine, Mutant, Stages, compiler, dump
 from .vectors import signal, vectors
 
 pytestmark = [
@@ -102,13 +101,6 @@ MUTANTS = [
 ]
 ROTARY_ANGLES = Mutant("correctly rounded sines", POLICY, ".ggml_rotary = true", ".ggml_rotary = false", "sound", frame=7)
 CORRECTED_MASK = Mutant("corrected mask", POLICY, "AttentionView::ring_slots :", "AttentionView::ring_slots_causal :", "", 5)
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    engine = Engine(tmp_path_factory.mktemp("engine"))
-    yield engine
-    engine.pool.shutdown(cancel_futures=True)
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ import numpy as np
 
 from codec_core._ext import Kernels
 
-SOURCE = Path(__file__).parents[3] / "ext"
-HARNESS = Path(__file__).parent / "dump_stages.cc"
+SOURCE = Path(__file__).parents[1] / "ext"
+HARNESS = Path(__file__).parent / "golden" / "mutants" / "dump_stages.cc"
 FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno"]
 KERNELS = "kernels/isa_scalar.cc"
 Stages = dict[str, np.ndarray]
@@ -60,6 +60,13 @@ class Engine:
         (changed / mutant.file).write_text(before.replace(mutant.text, mutant.instead))
         units = [unit for unit in self.units if self._includes(unit, mutant.file)]
         return self._build(units, changed, [changed, self.sources], map)
+
+    def with_main(self, harness: Path, flags: list[str]) -> Path:
+        """Build the unchanged engine with another program around it; ``flags`` go to the linker."""
+        program = self.folder / harness.stem
+        objects = [str(_object(self.folder / "whole", unit)) for unit in self.units if unit != HARNESS.name]
+        _run([str(compiler()), *FLAGS, "-I", str(self.sources), str(harness), *objects, "-pthread", *flags, "-o", str(program)])
+        return program
 
     def _build(self, units: list[str], objects: Path, places: list[Path], mapping: Callable[..., Iterator[None]]) -> Path:
         assert units
