@@ -134,6 +134,25 @@ def decode_batch(
     One frame of each session: int32 [sessions, levels] -> float32 [sessions, frame_samples], not clipped.
     """
 
+def encode_batch_with_latents(
+    sessions: list[EncoderSession],
+    pcm: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+) -> tuple[Annotated[NDArray[numpy.int32], dict(order="C")], Annotated[NDArray[numpy.float32], dict(order="C")]]:
+    """
+    One frame of each session: float32 [sessions, frame_samples] -> int32 [sessions, levels] and the latents
+    these were chosen for, float32 [sessions, dim].
+    """
+
+def decode_latents(
+    model: CodecModel, codes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)]
+) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
+    """
+    What the decoder makes of codes before it upsamples: int32 [frames, levels] -> float32 [frames, dim].
+    """
+
+def codebook(model: CodecModel, level: int) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
+    """The codewords of a level: float32 [entries, codebook dim]."""
+
 class Kernels:
     """The kernels of one instruction set, for tests and benchmarks."""
 

@@ -40,20 +40,23 @@ class AudioReader:
     without seeking.
     """
 
-    def __init__(self, source: str | os.PathLike[str] | IO[bytes], subject: str = "") -> None:
+    def __init__(self, source: str | os.PathLike[str] | IO[bytes], subject: str = "", *, channel: int | None = None) -> None:
         """Open a file.
 
         Args:
             source: a path, "-" for standard input, or a file that is open, can be sought in, and stays the caller's to close.
             subject: what to call it in errors; the path, if empty.
+            channel: the only channel to read, counted from 0; None mixes all of them.
 
         Raises:
-            AudioFileError: it cannot be opened, is no audio file, or has a rate or a number of channels that is not taken.
+            AudioFileError: it cannot be opened, is no audio file, has a rate or a number of channels that is not taken, or
+                lacks the channel.
 
         """
         self.subject = subject or ("standard input" if source == STANDARD_INPUT else str(source))
         self._spool: IO[bytes] | None = None
         self._intake_samples = 0
+        self._channel = channel
         try:
             if source == STANDARD_INPUT:
                 source = self._spool = _spool(sys.stdin.buffer)
@@ -62,10 +65,14 @@ class AudioReader:
                 raise AudioFileError(self.subject, found, "an audio file")
             self._declared_samples = _declared_samples(source)
             self._file = soundfile.SoundFile(os.fspath(source) if isinstance(source, str | os.PathLike) else source)
-            self._intake = PcmIntake(self._file.samplerate, self._file.channels)
+            self._intake = PcmIntake(self._file.samplerate, self._file.channels if channel is None else 1)
+            self._require_channel()
         except EOFError as cause:
             self.close()
             raise AudioFileError(self.subject, "an empty file", "an audio file") from cause
+        except AudioFileError:
+            self.close()
+            raise
         except (soundfile.SoundFileError, OSError, TypeError) as cause:
             self.close()
             raise AudioFileError(self.subject, _reason(cause), "an audio file libsndfile can read") from cause
@@ -89,6 +96,11 @@ class AudioReader:
         return round(int(self._file.frames) * CODEC_RATE_HZ / self.sample_rate_hz)
 
     @property
+    def read_samples(self) -> int:
+        """Samples per channel read so far, at the file's rate."""
+        return self._intake_samples
+
+    @property
     def missing(self) -> str | None:
         """Once all of :meth:`pcm` is read: how much less the file held than its header says; None where nothing is missing."""
         found, declared = self._intake_samples, self._declared_samples
@@ -110,11 +122,16 @@ class AudioReader:
             except (soundfile.SoundFileError, OSError) as cause:
                 raise AudioFileError(self.subject, _reason(cause), "undamaged audio") from cause
             self._intake_samples += len(block)
-            piece = self._intake.push(block) if len(block) else self._intake.flush()
+            chosen = block if self._channel is None else block[:, self._channel]
+            piece = self._intake.push(chosen) if len(block) else self._intake.flush()
             if len(piece):
                 yield piece
             if not len(block):
                 return
+
+    def _require_channel(self) -> None:
+        if self._channel is not None and self._channel >= self.channels:
+            raise AudioFileError(self.subject, f"{self.channels} channels", f"a channel {self._channel}, counted from 0")
 
     def close(self) -> None:
         """Close the file; harmless when repeated."""

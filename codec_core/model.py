@@ -196,6 +196,38 @@ class CodecModel:
         with _all_entered(sessions):
             return _ext.decode_batch(natives, rows)
 
+    def decode_latents(self, codes: ArrayLike) -> NDArray[np.float32]:
+        """Return what the decoder makes of codes before it upsamples: the projected sum of their codewords.
+
+        Args:
+            codes: integers [levels, frames], 1 .. ``info.levels`` of them; frames do not know of one another.
+
+        Returns:
+            float32 [dim, frames], with memory of its own.
+
+        Raises:
+            InputShapeError, InputTypeError, CodeRangeError, SettingError.
+
+        """
+        rows = code_rows(codes)
+        if rows.ndim != 2:
+            raise InputShapeError("codes", str(list(rows.shape)), "[levels, frames]")
+        return np.ascontiguousarray(_ext.decode_latents(self._native, np.ascontiguousarray(rows.T)).T)
+
+    def codebook(self, level: int) -> NDArray[np.float32]:
+        """Return a copy of a level's codewords, float32 [codebook_entries, width]: in the quantiser's space, unprojected.
+
+        Args:
+            level: 0 .. ``info.levels`` - 1; 0 is the semantic one.
+
+        Raises:
+            SettingError: the model has no such level.
+
+        """
+        if not 0 <= level < self.info.levels:
+            raise SettingError("level", str(level), f"0 .. {self.info.levels - 1}")
+        return _ext.codebook(self._native, level)
+
     def _own(self, session: Session[Native], kind: type[Session[Native]], lane: int) -> Native:
         """Return the engine's side of a session of this model and direction."""
         if not isinstance(session, kind):

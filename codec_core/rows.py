@@ -1,12 +1,17 @@
-"""What callers pass as PCM or codes, in the form the engine takes."""
+"""What callers pass as PCM, codes or levels, in the form the engine takes."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codec_core.errors import CodeRangeError, InputTypeError
+from codec_core.errors import CodeRangeError, InputTypeError, SettingError
 from codec_core.pcm import scale_to_float32
+
+if TYPE_CHECKING:
+    from codec_core.model import ModelInfo
 
 
 def pcm_rows(pcm: ArrayLike) -> NDArray[np.float32]:
@@ -34,3 +39,19 @@ def code_rows(codes: ArrayLike) -> NDArray[np.int32]:
     if wide and values.size and (int(values.min()) < limits.min or int(values.max()) > limits.max):
         raise CodeRangeError("codes", f"{values.min()} .. {values.max()}", "codes of the model's codebooks")
     return np.ascontiguousarray(values, dtype=np.int32)
+
+
+def checked_levels(levels: int | None, info: ModelInfo) -> int:
+    """Return how many levels a stream shall have: as asked, or what the model gives unless told otherwise.
+
+    Raises:
+        InputTypeError: no integer. SettingError: the model has fewer, or it is less than 1.
+
+    """
+    if levels is None:
+        return info.default_levels
+    if isinstance(levels, bool) or not isinstance(levels, (int, np.integer)):
+        raise InputTypeError("levels", type(levels).__name__, "an integer")
+    if not 1 <= levels <= info.levels:
+        raise SettingError("levels", str(levels), f"1 .. {info.levels}")
+    return int(levels)

@@ -1,118 +1,26 @@
-"""One stream in one direction: an encoder or a decoder session.
-
-A session is used by one thread at a time; a second one is refused with :class:`~codec_core.errors.SessionBusyError`. After any
-error the session is as it was before the call and may go on.
-"""
+"""One stream in one direction: an encoder or a decoder session; :mod:`codec_core.session_base` has what they share."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codec_core import _ext
-from codec_core.errors import (
-    CodeRangeError,
-    InputShapeError,
-    InputTypeError,
-    NonFiniteInputError,
-    NumericOverflowError,
-    SessionBusyError,
-    SettingError,
-)
+from codec_core.errors import InputShapeError
 from codec_core.framing import FrameAccumulator
 from codec_core.pcm import require_finite
-from codec_core.rows import code_rows, pcm_rows
+from codec_core.rows import checked_levels, code_rows, pcm_rows
+from codec_core.session_base import Native, Session, StageObserver
 from codec_core.snapshot import SnapshotContent, pack
 
 if TYPE_CHECKING:
     from codec_core.model import ModelInfo
 
-StageObserver = Callable[[str, NDArray[np.float32]], None]
-"""Called with each stage's name and its values, float32 [lanes, steps, channels]; what it raises ends the step unmade."""
-
-Native = TypeVar("Native", bound=_ext.Session)
-
-
-class Session(Generic[Native]):
-    """What both directions share. As a context manager it closes itself at the end."""
-
-    direction: str
-
-    def __init__(self, native: Native, info: ModelInfo) -> None:
-        self.native = native
-        self.info = info
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.info.name}: {self.levels} levels, {self.position_frames} frames>"
-
-    @property
-    def levels(self) -> int:
-        """RVQ levels of this stream."""
-        return self.native.levels
-
-    @property
-    def position_frames(self) -> int:
-        """Frames encoded or decoded since the start or the last reset."""
-        return self.native.position_frames
-
-    @property
-    def state_bytes(self) -> int:
-        """Memory the stream's state holds."""
-        return self.native.state_bytes
-
-    def close(self) -> None:
-        """End the session; every later call raises :class:`~codec_core.errors.SessionClosedError`. Twice is no error."""
-        with self.entered():
-            self.native.close()
-
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        """Have the session to oneself for the whole of a call, from its first frame to its last.
-
-        Raises:
-            SessionBusyError: another thread has it.
-
-        """
-        if not self._lock.acquire(blocking=False):
-            raise SessionBusyError(
-                "session", "a call still running on it", "one call at a time, and each session once in a batch"
-            )
-        try:
-            yield
-        finally:
-            self._lock.release()
-
-    @contextmanager
-    def _naming_the_frame(self) -> Iterator[None]:
-        """Say which frame of the stream a refusal is about, where the engine knows its place in the batch."""
-        try:
-            yield
-        except (NonFiniteInputError, CodeRangeError, NumericOverflowError) as error:
-            subject = error.subject.replace("lane 0", f"frame {self.position_frames}")
-            raise type(error)(subject, error.found, error.expected) from None
-
-    @contextmanager
-    def _all_or_nothing(self, frames: int) -> Iterator[None]:
-        """Undo the frames before the one that failed, where a call makes several."""
-        before = self.native.save_state() if frames > 1 else None
-        try:
-            yield
-        except BaseException:
-            if before is not None:
-                self.native.load_state(before)
-            raise
+__all__ = ["DecoderSession", "EncoderSession", "Native", "Session", "StageObserver"]
 
 
 class EncoderSession(Session[_ext.EncoderSession]):
@@ -121,7 +29,8 @@ class EncoderSession(Session[_ext.EncoderSession]):
     direction = "encoder"
 
     def __init__(self, model: _ext.CodecModel, info: ModelInfo, levels: int | None) -> None:
-        super().__init__(_ext.EncoderSession(model, _checked_levels(levels, info)), info)
+        super().__init__(_ext.EncoderSession(model, checked_levels(levels, info)), info)
+        self._model = model
         self._accumulator = FrameAccumulator(info.frame_samples)
 
     @property
@@ -172,6 +81,28 @@ class EncoderSession(Session[_ext.EncoderSession]):
         with self.entered(), self._keeping_what_is_pending():
             return self._encode_frames(self._accumulator.flush())
 
+    def latents(self, chunk: ArrayLike, *, final: bool = False) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """As :meth:`push`, and give also the latents that the codes were chosen for, before quantisation.
+
+        Args:
+            chunk: float32 or int16 [n], n >= 0.
+            final: whether to encode the unfinished frame too, as :meth:`flush`.
+
+        Returns:
+            int32 [levels, frames] and float32 [dim, frames], each with memory of its own.
+
+        """
+        samples = pcm_rows(chunk)
+        require_finite(samples)
+        with self.entered(), self._keeping_what_is_pending():
+            frames = self._accumulator.push(samples)
+            if final:
+                frames = np.concatenate([frames, self._accumulator.flush()])
+            nothing = _ext.decode_latents(self._model, np.empty((0, self.levels), np.int32))
+            rows: list[NDArray[np.float32]] = [nothing]
+            codes = self._encode_frames(frames, rows)
+        return codes, np.ascontiguousarray(np.concatenate(rows).T)
+
     def reset(self) -> None:
         """Become as a new session, bit for bit; what :meth:`push` held back is dropped."""
         with self.entered():
@@ -200,19 +131,29 @@ class EncoderSession(Session[_ext.EncoderSession]):
             self._accumulator.restore(pending)
             raise
 
-    def _encode_frames(self, frames: NDArray[np.float32]) -> NDArray[np.int32]:
+    def _encode_frames(
+        self, frames: NDArray[np.float32], latents: list[NDArray[np.float32]] | None = None
+    ) -> NDArray[np.int32]:
+        """Encode whole frames, all or none; append the latent of each, [1, dim], where a list is given."""
         codes = np.empty((self.levels, len(frames)), np.int32)
         if not len(frames):
             self.native.require_open()
         with self._all_or_nothing(len(frames)):
             for index, frame in enumerate(frames):
-                codes[:, index] = self._encode_frame(frame)
+                codes[:, index] = self._encode_frame(frame) if latents is None else self._encode_latent(frame, latents)
         return codes
 
     def _encode_frame(self, frame: NDArray[np.float32], observer: StageObserver | None = None) -> NDArray[np.int32]:
         with self._naming_the_frame():
             codes: NDArray[np.int32] = _ext.encode_batch([self.native], frame[np.newaxis], observer)[0]
         return codes
+
+    def _encode_latent(self, frame: NDArray[np.float32], latents: list[NDArray[np.float32]]) -> NDArray[np.int32]:
+        with self._naming_the_frame():
+            codes, latent = _ext.encode_batch_with_latents([self.native], frame[np.newaxis])
+        latents.append(latent)
+        chosen: NDArray[np.int32] = codes[0]
+        return chosen
 
 
 class DecoderSession(Session[_ext.DecoderSession]):
@@ -221,7 +162,7 @@ class DecoderSession(Session[_ext.DecoderSession]):
     direction = "decoder"
 
     def __init__(self, model: _ext.CodecModel, info: ModelInfo, levels: int | None) -> None:
-        super().__init__(_ext.DecoderSession(model, _checked_levels(levels, info)), info)
+        super().__init__(_ext.DecoderSession(model, checked_levels(levels, info)), info)
 
     def decode(self, codes: ArrayLike, observer: StageObserver | None = None) -> NDArray[np.float32]:
         """Decode exactly one frame.
@@ -287,13 +228,3 @@ class DecoderSession(Session[_ext.DecoderSession]):
         """Take over what a snapshot held (used by :meth:`codec_core.CodecModel.restore_decoder`)."""
         with self.entered():
             self.native.load_state(content.state)
-
-
-def _checked_levels(levels: int | None, info: ModelInfo) -> int:
-    if levels is None:
-        return info.default_levels
-    if isinstance(levels, bool) or not isinstance(levels, (int, np.integer)):
-        raise InputTypeError("levels", type(levels).__name__, "an integer")
-    if not 1 <= levels <= info.levels:
-        raise SettingError("levels", str(levels), f"1 .. {info.levels}")
-    return int(levels)

@@ -34,11 +34,14 @@ PUBLIC_NAMES = {
         "serialize_codes",
         "write_codes",
     },
+    "codec_core.data": {"Corpus", "open"},
     "codec_core.convert": {"ConversionReport", "convert_model"},
 }
 PUBLIC_MEMBERS = {
     "CodecModel": {
+        "codebook",
         "decode_batch",
+        "decode_latents",
         "decoder",
         "encode_batch",
         "encoder",
@@ -55,6 +58,7 @@ PUBLIC_MEMBERS = {
         "encode",
         "flush",
         "info",
+        "latents",
         "levels",
         "native",
         "pending_samples",
@@ -110,10 +114,26 @@ PARAMETERS = {
     codec_core.CodecModel.restore_decoder: ("self", "blob"),
     codec_core.EncoderSession.encode: ("self", "pcm", "observer"),
     codec_core.EncoderSession.push: ("self", "chunk"),
+    codec_core.EncoderSession.latents: ("self", "chunk", "final"),
+    codec_core.CodecModel.decode_latents: ("self", "codes"),
+    codec_core.CodecModel.codebook: ("self", "level"),
     codec_core.DecoderSession.decode: ("self", "codes", "observer"),
     codec_core.DecoderSession.push: ("self", "codes"),
 }
-COMMANDS = {"bench", "compare", "convert", "decode", "encode", "inspect", "pull", "serve", "stream", "synth", "verify"}
+COMMANDS = {
+    "bench",
+    "compare",
+    "convert",
+    "decode",
+    "encode",
+    "inspect",
+    "pull",
+    "serve",
+    "stream",
+    "synth",
+    "tokenize",
+    "verify",
+}
 
 
 @pytest.mark.parametrize("module", PUBLIC_NAMES)

@@ -50,6 +50,8 @@ CONFINED_PACKAGES = {
     "opentelemetry": ("server.otel",),
     "huggingface_hub": ("codec_core.hub",),
     "sounddevice": ("codec_core.microphone",),
+    "pyarrow": ("codec_core.corpus.parquet_shard",),
+    "ray": ("codec_core.corpus.ray_run",),
 }
 WIRE_MODULES = ("server.wire", "server.wire_messages", "server.wire_resume", "server.wire_settings")
 # The client's part that speaks the protocol, without what connects.

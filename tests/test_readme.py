@@ -20,6 +20,7 @@ import soundfile
 from codec_core import CodecModel
 from codec_core.clip import encode_clip
 from codec_core.codes_file import read_codes
+from codec_core.data import open as open_corpus
 from codec_core.synth import write_synthetic
 
 ROOT = Path(__file__).parents[1]
@@ -50,8 +51,10 @@ def run(arguments: list[str], folder: Path) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where a newcomer has a recording of their own."""
+    """Where a newcomer has a recording of their own, and a folder of some."""
     shutil.copy(RECORDING, tmp_path / "speech.wav")
+    (tmp_path / "speech").mkdir()
+    shutil.copy(RECORDING, tmp_path / "speech")
     return tmp_path
 
 
@@ -119,11 +122,12 @@ def test_http_lines(service: str, folder: Path, default_model: CodecModel):
 def test_command_lines(folder: Path):
     write_synthetic(folder / CHECKPOINT, "tiny")
     lines = commands("mimi")
-    assert {shlex.split(line)[1] for line in lines} == {"encode", "decode", "inspect", "bench", "convert"}
+    assert {shlex.split(line)[1] for line in lines} == {"encode", "decode", "tokenize", "inspect", "bench", "convert"}
     for line in lines:
         quickly = ["--seconds", "0"] if line.startswith("mimi bench") else []
         run([*shlex.split(line, comments=True), *quickly], folder)
     assert soundfile.info(folder / "back.wav").frames == soundfile.info(RECORDING).frames
+    assert [codes.shape for codes, _ in open_corpus(folder / "codes")] == [(32, 88)]
     assert CodecModel.open(folder / "mimi.gguf").info.levels == 32
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final
 
+import numpy as np
 import typer
 
 from codec_core import CodecModel
@@ -13,10 +14,11 @@ from codec_core.audio_file import STANDARD_INPUT, SoundWriter, open_wav
 from codec_core.cli.options import JsonOption, ModelOption, NumericsOption, ThreadsOption
 from codec_core.cli.report import Progress, print_json, print_warning, progress_bar
 from codec_core.codes_file import CodesDocument, CodesFormat, read_codes, read_codes_from_input, require_levels
+from codec_core.corpus.reader import Corpus
 from codec_core.errors import AudioFileError, SettingError
 
 FRAMES_AT_ONCE: Final = 32
-_CODES_HELP: Final = "Codes: .npy, .mimi, .json or .safetensors; - for standard input, with --format."
+_CODES_HELP: Final = "Codes: .npy, .mimi, .json or .safetensors; - for standard input, with --format; a corpus, with --row."
 _OUTPUT_HELP: Final = "A .wav file: mono, 24 kHz, 16 bits. Appears whole or not at all; an existing file is replaced."
 
 
@@ -25,6 +27,7 @@ def command(
     output: Annotated[Path, typer.Option("--output", "-o", help=_OUTPUT_HELP)],
     *,
     form: Annotated[CodesFormat | None, typer.Option("--format", help="Format of codes on standard input.")] = None,
+    row: Annotated[int | None, typer.Option("--row", min=0, help="Index of an input, of a corpus of mimi tokenize.")] = None,
     model: ModelOption = "default",
     numerics: NumericsOption = None,
     threads: ThreadsOption = None,
@@ -34,7 +37,7 @@ def command(
 
     The file has 1920 samples per frame, or the true length where the codes' format keeps it.
     """
-    document = _read(codes, form)
+    document = _read(codes, form) if row is None else _read_row(codes, row)
     if codes != STANDARD_INPUT:
         require_other_file(codes, output, error=AudioFileError)
     with open_wav(output) as writer, progress_bar("decoding") as progress:
@@ -55,6 +58,13 @@ def _read(codes: str, form: CodesFormat | None) -> CodesDocument:
         expected = "one where the codes come from standard input, and only there: a file's suffix tells it"
         raise SettingError("--format", f"{form}", expected)
     return read_codes(codes) if form is None else read_codes_from_input(form)
+
+
+def _read_row(folder: str, index: int) -> CodesDocument:
+    """Read the codes of one input of a corpus."""
+    corpus = Corpus(folder)
+    row = corpus.row(index)
+    return CodesDocument(row.codes.astype(np.int32), row.facts.samples, corpus.provenance)
 
 
 def decode_document(model: CodecModel, document: CodesDocument, writer: SoundWriter, progress: Progress) -> None:

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-from codec_core import CodecModel, __version__
+from codec_core import CodecModel
 from codec_core.atomic_file import require_other_file
 from codec_core.audio_file import STANDARD_INPUT, AudioReader
 from codec_core.cli.options import JsonOption, LevelsOption, ModelOption, NumericsOption, ThreadsOption
 from codec_core.cli.report import Progress, print_json, print_warning, progress_bar
 from codec_core.codes_file import CodesDocument, format_of, write_codes
 from codec_core.errors import CodesFileError
+from codec_core.provenance import provenance
 
 OUTPUT_HELP = "Codes: .npy, .mimi, .json or .safetensors. Appears whole or not at all; an existing file is replaced."
 
@@ -70,15 +71,3 @@ def _warnings(reader: AudioReader, samples: int) -> list[str]:
     """Return what is odd about the audio that was read."""
     nothing = "the audio has no samples: there is nothing to encode" if samples == 0 else None
     return [f"{reader.subject}: {warning}" for warning in (reader.missing, nothing) if warning is not None]
-
-
-def provenance(model: CodecModel) -> dict[str, str]:
-    """Return what made the codes, for the formats that keep it."""
-    info = model.info
-    return {
-        "model": info.name,
-        "model_sha256": info.sha256,
-        "weight_class": info.weight_class,
-        "numerics": info.numerics,
-        "encoder": f"mimi-server {__version__}",
-    }

@@ -4,7 +4,8 @@ A command is a function with typer annotations, or a ``typer.Typer``. Other pack
 ``mimi.commands``. The line ``mimi --help`` shows for a command is the first line of its module's docstring, which is read
 without importing the module.
 
-Exit status: 0 done, 1 failed (one line on standard error says why), 2 wrong usage, 130 interrupted, 141 the reader of
+Exit status: 0 done, 1 failed (one line on standard error says why), 2 wrong usage, 3 done but for some inputs (``mimi
+tokenize``), 130 interrupted, 141 the reader of
 the output left.
 """
 
@@ -29,7 +30,19 @@ from codec_core.errors import CodecError, SettingError, UnavailableError
 from codec_core.model_cache import watched
 
 PLUGIN_GROUP: Final = "mimi.commands"
-BUILT_IN: Final = ("encode", "decode", "convert", "pull", "inspect", "synth", "verify", "compare", "bench", "stream")
+BUILT_IN: Final = (
+    "encode",
+    "decode",
+    "convert",
+    "pull",
+    "inspect",
+    "synth",
+    "verify",
+    "compare",
+    "bench",
+    "stream",
+    "tokenize",
+)
 
 
 @dataclass(frozen=True)

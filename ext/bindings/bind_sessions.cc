@@ -1,6 +1,7 @@
 // Sessions and the batched steps. The GIL is released around compute only.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "base/error.h"
 #include "bindings/bindings.h"
 #include "bindings/stage_clock.h"
+#include "codec/latents.h"
 #include "codec/session.h"
 
 namespace nb = nanobind;
@@ -138,6 +140,45 @@ FloatResult decode_rows(const SessionList<DecoderSession>& sessions, const CodeR
     return own<FloatResult>(std::move(pcm), {pointers.size(), samples});
 }
 
+std::pair<CodeResult, FloatResult> encode_rows_with_latents(const SessionList<EncoderSession>& sessions, const FloatRows& pcm) {
+    const HeldSessions<EncoderSession> held(sessions);
+    const std::vector<EncoderSession*>& pointers = held.pointers;
+    const EncoderSession& first = *pointers.front();
+    const Geometry& geometry = first.model().geometry();
+    require_shape("PCM", pcm.shape(0), pcm.shape(1), pointers.size(), geometry.frame_samples);
+    const std::vector<float> samples = owned_copy<float>(pcm);
+    std::vector<const float*> rows;
+    for (std::size_t lane = 0; lane < pointers.size(); ++lane) rows.push_back(samples.data() + lane * pcm.shape(1));
+    auto codes = std::make_unique<std::int32_t[]>(pointers.size() * first.levels());
+    auto latents = std::make_unique<float[]>(pointers.size() * geometry.rvq.dim);
+    {
+        const nb::gil_scoped_release release;
+        encode_batch_with_latents(pointers, rows.data(), codes.get(), latents.get());
+    }
+    return {own<CodeResult>(std::move(codes), {pointers.size(), first.levels()}),
+            own<FloatResult>(std::move(latents), {pointers.size(), geometry.rvq.dim})};
+}
+
+FloatResult latents_of_codes(const CodecModel& model, const CodeRows& codes) {
+    const std::size_t frames = codes.shape(0);
+    const std::size_t levels = codes.shape(1);
+    const std::size_t dim = model.geometry().rvq.dim;
+    const std::vector<std::int32_t> owned_codes = owned_copy<std::int32_t>(codes);
+    auto latents = std::make_unique<float[]>(frames * dim);
+    {
+        const nb::gil_scoped_release release;
+        decode_latents(model, owned_codes.data(), frames, levels, latents.get());
+    }
+    return own<FloatResult>(std::move(latents), {frames, dim});
+}
+
+FloatResult codebook_of_level(const CodecModel& model, std::size_t level) {
+    const RvqGeometry& geometry = model.geometry().rvq;
+    auto codewords = std::make_unique<float[]>(geometry.codebook_entries * geometry.codebook_dim);
+    copy_codebook(model, level, codewords.get());
+    return own<FloatResult>(std::move(codewords), {geometry.codebook_entries, geometry.codebook_dim});
+}
+
 nb::bytes save_state(Session& session) {
     std::string bytes;
     {
@@ -162,6 +203,16 @@ void bind_session(nb::module_& module, const char* name, const char* doc) {
             nb::arg("model"), nb::arg("levels"));
 }
 
+void bind_latents(nb::module_& module) {
+    module.def("encode_batch_with_latents", &encode_rows_with_latents, nb::arg("sessions"), nb::arg("pcm"),
+               "One frame of each session: float32 [sessions, frame_samples] -> int32 [sessions, levels] and the latents\n"
+               "these were chosen for, float32 [sessions, dim].");
+    module.def("decode_latents", &latents_of_codes, nb::arg("model"), nb::arg("codes"),
+               "What the decoder makes of codes before it upsamples: int32 [frames, levels] -> float32 [frames, dim].");
+    module.def("codebook", &codebook_of_level, nb::arg("model"), nb::arg("level"),
+               "The codewords of a level: float32 [entries, codebook dim].");
+}
+
 }  // namespace
 
 void bind_sessions(nb::module_& module) {
@@ -182,6 +233,7 @@ void bind_sessions(nb::module_& module) {
                "A StageClock in its place only notes the time.");
     module.def("decode_batch", &decode_rows, nb::arg("sessions"), nb::arg("codes"), nb::arg("observer") = nb::none(),
                "One frame of each session: int32 [sessions, levels] -> float32 [sessions, frame_samples], not clipped.");
+    bind_latents(module);
 }
 
 }  // namespace mimi

@@ -40,6 +40,7 @@ public:
     const std::string& weight_class() const { return weight_class_; }
     Numerics numerics() const { return numerics_; }
     const KernelTable& kernels() const { return kernels_; }
+    const SplitRvq& rvq() const { return rvq_; }
     const MimiEncoder& encoder() const { return encoder_; }
     const MimiDecoder& decoder() const { return decoder_; }
     ThreadPool& pool() const { return pool_; }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/finite.h"
+#include "codec/code_range.h"
 #include "layers/overflow.h"
 
 namespace mimi {
@@ -140,13 +141,6 @@ void require_finite_pcm(const float* pcm, std::size_t samples, std::size_t lane)
                         std::isnan(pcm[i]) ? "NaN" : "infinity", "a finite number");
 }
 
-void require_codes_in_range(const std::int32_t* codes, std::size_t levels, std::size_t entries, std::size_t lane) {
-    for (std::size_t level = 0; level < levels; ++level)
-        if (codes[level] < 0 || static_cast<std::size_t>(codes[level]) >= entries)
-            throw Error(ErrorCode::code_range, "code at level " + std::to_string(level) + " of lane " + std::to_string(lane),
-                        std::to_string(codes[level]), "0 .. " + std::to_string(entries - 1));
-}
-
 }  // namespace
 
 void encode_batch(std::span<EncoderSession* const> sessions, const float* const* pcm, std::int32_t* codes,
@@ -172,7 +166,7 @@ void decode_batch(std::span<DecoderSession* const> sessions, const std::int32_t*
     SessionBatch batch(sessions, scratch.arena());
     const std::size_t levels = sessions.front()->levels();
     for (std::size_t lane = 0; lane < sessions.size(); ++lane)
-        require_codes_in_range(codes + lane * levels, levels, model.geometry().rvq.codebook_entries, lane);
+        require_codes_in_range(codes + lane * levels, levels, model.geometry().rvq.codebook_entries, "lane", lane);
     const StepContext context{model.kernels(), model.pool(), model.scratches(), scratch.arena(), batch.states(), observer};
     model.decoder().step(context, codes, levels, pcm);
     batch.commit(model.pool());

@@ -40,6 +40,7 @@ public:
     ResidualVq(Linear input_projection, Linear output_projection, std::vector<Codebook> codebooks);
 
     std::size_t levels() const { return codebooks_.size(); }
+    const Codebook& codebook(std::size_t level) const { return codebooks_[level]; }
 
     // latent: [lane][1][latent dim] -> codes[lane * code_stride + level], level < levels <= levels()
     void encode(const StepContext& context, const Activations& latent, std::size_t levels, std::int32_t* codes,

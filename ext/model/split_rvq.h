@@ -16,6 +16,11 @@ public:
     SplitRvq(const NumericsPolicy& policy, const RvqGeometry& geometry, const WeightSource& source);
 
     const RvqGeometry& geometry() const { return geometry_; }
+    // level < geometry().levels(), the semantic ones first
+    const Codebook& codebook(std::size_t level) const {
+        const std::size_t semantic = geometry_.semantic_levels;
+        return level < semantic ? semantic_.codebook(level) : acoustic_.codebook(level - semantic);
+    }
 
     // latent: [lane][1][dim] -> codes[lane * levels + level], 1 <= levels <= geometry().levels()
     void encode(const StepContext& context, const Activations& latent, std::size_t levels, std::int32_t* codes) const;
