@@ -9,12 +9,12 @@ from codec_core import CodecModel
 from codec_core._ext import Kernels
 
 FRAMES = 6
-ALL_ISAS = ["scalar", "avx2", "avx512"]
+ALL_ISAS = ["scalar", "avx2", "avx512", "avx512_vnni"]
 
 
-@pytest.fixture(params=["tiny", "default"])
+@pytest.fixture(params=["tiny", "quantised", "default"])
 def path(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue("tiny_model_path")) if request.param == "tiny" else "default"
+    return "default" if request.param == "default" else str(request.getfixturevalue(f"{request.param}_model_path"))
 
 
 def _codes_and_sound(model: CodecModel, pcm: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
