@@ -50,6 +50,7 @@ CONFINED_PACKAGES = {
     "opentelemetry": ("server.otel",),
     "huggingface_hub": ("codec_core.hub",),
     "sounddevice": ("codec_core.microphone",),
+    "matplotlib": ("codec_core.verify.drift_plot",),
 }
 WIRE_MODULES = ("server.wire", "server.wire_messages", "server.wire_resume", "server.wire_settings")
 # The client's part that speaks the protocol, without what connects.
