@@ -44,8 +44,8 @@ def test_drift(mimi, wide_checkpoint: Path, quantised_model_path: Path, tmp_path
     outcome = mimi(*command, "--plot", tmp_path / "card.png")
     assert outcome.status == 0
     lines = outcome.output.splitlines()
-    assert lines[0].startswith("model    wide, q8_0, kyutai numerics: ")
-    assert lines[1].startswith("against  wide, f32, kyutai numerics: ")
+    assert lines[0].startswith("model    mimi-synth-wide, q8_0, kyutai numerics: ")
+    assert lines[1].startswith("against  mimi-synth-wide, f32, kyutai numerics: ")
     assert sum(line[:3].strip().isdigit() for line in lines) == 32
     assert lines[-1].startswith("x.wav ")
     assert (tmp_path / "card.png").read_bytes().startswith(b"\x89PNG")
