@@ -15,8 +15,7 @@ def inspect_model(path: str) -> dict[str, Any]:
     Returns a dict: weight_class, numerics (the file's default), name (general.name, else the file's own),
     geometry (nested dict), tensors (list of dict: name, stored_name, type, shape slowest-varying first as numpy has it,
     bytes), metadata (values as Python's own; an array as its element_type and count), file_bytes.
-    Memory use does not grow with the file. Raises ModelAccessError, ModelFormatError, ModelContractError or, for a
-    q8_0 file, UnavailableError.
+    Memory use does not grow with the file. Raises ModelAccessError, ModelFormatError or ModelContractError.
     """
 
 def mangled_name(name: str) -> str:
@@ -211,6 +210,15 @@ class Kernels:
         segment: int = 0,
     ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
         """weights [M, K], columns [N, K] -> float32 [N, M]"""
+
+    def quantised_matmul(
+        self,
+        blocks: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        columns: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
+        """
+        blocks uint8 [M, K / 32 * 34] of q8_0, columns [N, K] -> float32 [N, M]
+        """
 
     def layer_norm(
         self,

@@ -125,7 +125,8 @@ class CodecModel:
                 on it.
             ram_budget_bytes: None. Running a model in less memory than its weights need is not offered by this version.
 
-        The instruction set is the best this machine has, or the one ``MIMI_ISA`` names (``scalar``, ``avx2``, ``avx512``).
+        The instruction set is the best this machine has, or the one ``MIMI_ISA`` names (``scalar``, ``avx2``, ``avx512``,
+        ``avx512_vnni``).
 
         Raises:
             ModelAccessError, ModelFormatError, ModelContractError, CheckpointError: the file is refused.

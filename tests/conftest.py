@@ -14,7 +14,8 @@ import pytest
 from codec_core import CodecModel, __version__
 from codec_core._ext import Kernels
 from codec_core.convert import convert_model
-from codec_core.synth import write_synthetic
+from codec_core.synth import PRESETS, write_synthetic
+from codec_core.synth_tensors import SynthPreset
 from tests.engine_build import Engine
 
 SEED = int(os.environ.get("MIMI_TEST_SEED", "20261130"))
@@ -34,6 +35,35 @@ def pytest_report_header() -> str:
 def rng() -> np.random.Generator:
     """A generator of its own for each test; pytest's header prints the seed."""
     return np.random.default_rng(SEED)
+
+
+WIDE_PRESET = SynthPreset("wide", 4, 64, 2, 2, 96, 8, 32, 32)
+"""Widths of whole blocks of 32, as the class q8_0 needs them."""
+
+
+@pytest.fixture(scope="session")
+def wide_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As tiny, but dim 64: it can be quantised."""
+    path = tmp_path_factory.mktemp("wide") / "wide.safetensors"
+    PRESETS["wide"] = WIDE_PRESET
+    try:
+        write_synthetic(path, "wide")
+    finally:
+        del PRESETS["wide"]
+    return path
+
+
+@pytest.fixture(scope="session")
+def quantised_model_path(wide_checkpoint: Path) -> Path:
+    """The wide model in class q8_0."""
+    path = wide_checkpoint.with_name("wide-q8_0.gguf")
+    convert_model(wide_checkpoint, path, quantize="q8_0")
+    return path
+
+
+@pytest.fixture(scope="session")
+def quantised_model(quantised_model_path: Path) -> CodecModel:
+    return CodecModel.open(quantised_model_path)
 
 
 def _synthetic_gguf(folder: Path, preset: str) -> Path:

@@ -11,14 +11,17 @@ import typer
 from rich.text import Text
 
 from codec_core import __version__, _ext
+from codec_core.cli.drift_card import show_drift
 from codec_core.cli.options import JsonOption, ModelOption
 from codec_core.cli.report import print_json, printable, result_console
+from codec_core.errors import SettingError
 from codec_core.verify import Check, CheckResult, Plan, run_checks
 
 _NAME_COLUMNS: Final = 44
 
 
 def command(
+    audio: Annotated[list[str] | None, typer.Argument(help="With --drift: audio files to measure on.")] = None,
     *,
     model: ModelOption = "default",
     vectors: Annotated[
@@ -27,6 +30,10 @@ def command(
     numerics: Annotated[
         str | None, typer.Option("--numerics", help="kyutai, ggml or ggml-causal; without it, the first two.")
     ] = None,
+    drift: Annotated[
+        str | None, typer.Option(metavar="REFERENCE", help="Measure how far MODEL's codes and sound are from this model's.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="With --drift: draw it as a PNG; needs the extra 'plot'.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Without the full-size synthetic model and its vectors.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -35,7 +42,15 @@ def command(
     Regenerates the full-size synthetic model and compares every stage, the codes and the sound of both numerics with golden
     vectors of the public implementations. Then shows on MODEL that nothing else decides a result: not chunks, batches, threads,
     instruction sets, other sessions, a reset or refused input, at the stream's start and past the wrap of its attention ring.
+
+    With --drift nothing is proven but measured: what the weight class of MODEL costs in codes and in sound, on the audio given.
     """
+    if drift is not None:
+        show_drift(model, drift, audio or [], numerics=numerics, plot=plot, as_json=as_json)
+        return
+    for name, value in (("audio", audio), ("--plot", plot)):
+        if value:
+            raise SettingError(name, "no --drift", "--drift REFERENCE, the model to measure against")
     begin = time.perf_counter()
     with Plan(model, numerics, vectors, quick) as plan, _Display(shown=not as_json) as display:
         results = []

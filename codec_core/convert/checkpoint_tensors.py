@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from codec_core.convert.element_types import ELEMENT_BYTES, widen
+from codec_core.convert.element_types import BLOCK_BYTES, widen
 from codec_core.convert.name_map import is_conv_bias, is_half_precision
 from codec_core.convert.planned_model import PlannedTensor
 from codec_core.convert.source_file import SourceFile
@@ -35,7 +35,7 @@ def plan_stored(file: SourceFile, stored: StoredTensor, name: str, weight_class:
 
     """
     stored_type = element_type(stored)
-    read = functools.partial(file.pieces, stored.offset_bytes, stored.size_bytes, ELEMENT_BYTES[stored_type])
+    read = functools.partial(file.pieces, stored.offset_bytes, stored.size_bytes, BLOCK_BYTES[stored_type])
     return PlannedTensor(name, ggml_dims(name, stored), stored_type, read, written_type(name, weight_class))
 
 

@@ -17,6 +17,7 @@ from codec_core.convert.gguf_writer import Metadata, payload_bytes, write_gguf
 from codec_core.convert.kyutai_checkpoint import read_kyutai
 from codec_core.convert.name_map import require_codec
 from codec_core.convert.planned_model import CODEBOOK, PlannedModel
+from codec_core.convert.quantise import QUANTISED, Quantisation, QuantisedTensor
 from codec_core.convert.raw_form import RAW_NUMERICS, raw_levels, raw_tensors, require_raw_says_it
 from codec_core.convert.source_file import SourceFile
 from codec_core.convert.transformers_checkpoint import read_transformers, weights_in
@@ -25,6 +26,7 @@ from codec_core.errors import CheckpointError, ModelAccessError, SettingError
 from codec_core.safetensors_file import read_header
 
 DTYPES: Final = ("f32", "f16")
+QUANTISATIONS: Final = (QUANTISED,)
 NUMERICS: Final = ("kyutai", "ggml")
 FORMS: Final = ("enriched", "raw")
 _FIRST_CODEBOOK: Final = f"mimi.quantizer.rvq_first.vq.layers.0{CODEBOOK}"
@@ -53,6 +55,8 @@ class ConversionReport:
     tensors: int
     unchanged_tensors: int
     """Tensors whose bytes are those of the source."""
+    quantised: tuple[QuantisedTensor, ...] = ()
+    """What became q8_0, and how far that moved it."""
 
 
 def convert_model(
@@ -60,6 +64,7 @@ def convert_model(
     destination: str | os.PathLike[str],
     *,
     dtype: str | None = None,
+    quantize: str | None = None,
     levels: int | None = None,
     numerics: str | None = None,
     form: str = "enriched",
@@ -78,7 +83,9 @@ def convert_model(
             moshi.cpp; or a GGUF that has metadata. Told apart by content, not by suffix.
         destination: the ``.gguf`` file to write.
         dtype: "f32", or "f16" for non-transposed convs and RVQ projections in half precision. None: f32 from a checkpoint,
-            every tensor's own type from a GGUF; in the raw form always f16, as moshi.cpp has it.
+            every tensor's own type from a GGUF; in the raw form always f16, as moshi.cpp has it. What is q8_0 stays q8_0.
+        quantize: "q8_0" for the projections of transformers and RVQ in blocks of 32 signed bytes; ``dtype`` then says how the
+            convs are stored. None: they are as ``dtype`` says.
         levels: RVQ levels a session uses unless it says otherwise; None: what the source says, else 8. All levels of the
             source are kept in the file.
         numerics: "kyutai" or "ggml", the arithmetic the file asks for; None: kyutai for a checkpoint, ggml for a raw GGUF,
@@ -99,16 +106,20 @@ def convert_model(
 
     """
     _require("dtype", dtype, DTYPES)
+    _require("quantize", quantize, QUANTISATIONS)
     _require("numerics", numerics, NUMERICS)
     _require("form", form, FORMS)
-    settings = _Settings(dtype or ("f16" if form == "raw" else None), levels, numerics, form, name)
+    settings = _Settings(dtype or ("f16" if form == "raw" else None), quantize, levels, numerics, form, name)
     weights = weights_file(source)
     require_other_file(weights, destination, error=CheckpointError)
     with (
         SourceFile(weights) as file,
         atomic_output(destination, replace=force, error=ModelAccessError) as temporary,
     ):
+        quantisation = Quantisation()
         plan = _read(file, settings.dtype)
+        if settings.quantize is not None:
+            plan = quantisation.apply(plan)
         report = _report(file, plan, os.fspath(destination), settings)
         metre = _Metre(file.size_bytes + payload_bytes(plan.tensors), progress)
         report = dataclasses.replace(report, source_sha256=file.sha256(metre.advance))
@@ -118,7 +129,7 @@ def convert_model(
             write_gguf(temporary, _metadata(plan, report), plan.tensors, metre.advance)
         file.require_unchanged()
         _ext.inspect_model(os.fspath(temporary))
-    return report
+    return dataclasses.replace(report, quantised=tuple(quantisation.report()))
 
 
 @dataclass(frozen=True)
@@ -126,6 +137,7 @@ class _Settings:
     """The caller's settings, checked as far as they can be without the source."""
 
     dtype: str | None
+    quantize: str | None
     levels: int | None
     numerics: str | None
     form: str

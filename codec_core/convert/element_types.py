@@ -11,33 +11,40 @@ import numpy.typing as npt
 from codec_core.errors import CheckpointError
 from codec_core.safetensors_file import shown
 
-ELEMENT_BYTES: Final = {"f32": 4, "f16": 2, "bf16": 2}
-"""Types a source may have, with their sizes."""
-GGML_TYPE_IDS: Final = {"f32": 0, "f16": 1}
+BLOCK_ELEMENTS: Final = {"f32": 1, "f16": 1, "bf16": 1, "q8_0": 32}
+"""Values that are stored together, by type; only q8_0 stores more than one."""
+BLOCK_BYTES: Final = {"f32": 4, "f16": 2, "bf16": 2, "q8_0": 34}
+"""Types a source may have, with the sizes of their blocks."""
+GGML_TYPE_IDS: Final = {"f32": 0, "f16": 1, "q8_0": 8}
 """Types that are written, with their ids in the GGUF format."""
+Q8_0_BLOCK: Final = np.dtype([("scale", "<f2"), ("quants", "i1", (32,))])
+"""One block of q8_0: value i is ``scale * quants[i]``."""
 
 
 def widen(data: bytes, type_name: str) -> npt.NDArray[np.float32]:
-    """Read f32, f16 or bf16 as f32, which holds each exactly."""
+    """Read f32, f16, bf16 or q8_0 as f32, which holds each value exactly."""
+    if type_name == "q8_0":
+        blocks = np.frombuffer(data, Q8_0_BLOCK)
+        return (blocks["scale"].astype(np.float32)[:, None] * blocks["quants"].astype(np.float32)).reshape(-1)
     if type_name == "bf16":
         return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
     return np.frombuffer(data, "<f2" if type_name == "f16" else "<f4").astype(np.float32)
 
 
 def narrow(values: npt.NDArray[np.float32], type_name: str, name: str) -> npt.NDArray[Any]:
-    """Store f32 as f32 or f16 (to the nearest, ties to even).
+    """Store f32 as f32, f16 (to the nearest, ties to even) or q8_0 (whole blocks).
 
     Raises:
-        CheckpointError: a value past the range of f16.
+        CheckpointError: a value past the range of f16, or a block past that of q8_0.
 
     """
     if type_name == "f32":
         return values.astype("<f4")
+    if type_name == "q8_0":
+        return _quantise(values.reshape(-1, BLOCK_ELEMENTS["q8_0"]), name)
     with np.errstate(over="ignore"):
         halves = values.astype("<f2")
-    outside = np.isinf(halves) & np.isfinite(values)
-    if outside.any():
-        raise CheckpointError(f"tensor {shown(name)}", f"{values[int(np.argmax(outside))]}", "values within 65504 for f16")
+    _require_within(values, np.isinf(halves) & np.isfinite(values), name, "values within 65504 for f16")
     return halves
 
 
@@ -48,5 +55,45 @@ def recode(pieces: Iterable[bytes], stored: str, written: str, name: str) -> Ite
         CheckpointError: a value the type cannot hold.
 
     """
+    if stored == written:
+        yield from pieces
+        return
+    unit_bytes = BLOCK_BYTES[stored] * max(1, BLOCK_ELEMENTS[written] // BLOCK_ELEMENTS[stored])
+    for piece in whole_units(pieces, unit_bytes):
+        yield narrow(widen(piece, stored), written, name).tobytes()
+
+
+def whole_units(pieces: Iterable[bytes], unit_bytes: int) -> Iterator[bytes]:
+    """Cut a payload anew, so that every piece is whole units."""
+    rest = b""
     for piece in pieces:
-        yield piece if stored == written else narrow(widen(piece, stored), written, name).tobytes()
+        joined = rest + piece if rest else piece
+        whole = len(joined) // unit_bytes * unit_bytes
+        rest = joined[whole:]
+        if whole:
+            yield joined[:whole] if rest else joined
+    if rest:
+        yield rest
+
+
+def _quantise(blocks: npt.NDArray[np.float32], name: str) -> npt.NDArray[Any]:
+    """Store blocks of 32 values: the largest magnitude over 127 as f16, the values over it rounded half away from zero."""
+    scales = np.abs(blocks).max(axis=1, keepdims=True, initial=0) / np.float32(127)
+    stored = np.empty(len(blocks), Q8_0_BLOCK)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        stored["scale"] = scales[:, 0]
+        inverse = np.float32(1) / scales
+        # Values too small for the scale to have an inverse are nothing in f16 either.
+        scaled = blocks * np.where(np.isfinite(inverse), inverse, np.float32(0))
+    outside = ~np.isfinite(stored["scale"].astype(np.float32))[:, None] | ~np.isfinite(blocks)
+    _require_within(blocks, outside, name, "finite values within 8319008 for q8_0")
+    whole = np.floor(np.abs(scaled))
+    rounded = whole + np.floor(2 * (np.abs(scaled) - whole))
+    stored["quants"] = np.copysign(rounded, scaled).astype(np.int8)
+    return stored
+
+
+def _require_within(values: npt.NDArray[np.float32], outside: npt.NDArray[np.bool_], name: str, expected: str) -> None:
+    if outside.any():
+        found = values.reshape(-1)[int(np.argmax(np.broadcast_to(outside, values.shape)))]
+        raise CheckpointError(f"tensor {shown(name)}", f"{found}", expected)

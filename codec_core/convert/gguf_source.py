@@ -6,7 +6,7 @@ import functools
 from typing import Any, Final
 
 from codec_core import _ext
-from codec_core.convert.element_types import ELEMENT_BYTES, GGML_TYPE_IDS
+from codec_core.convert.element_types import BLOCK_BYTES, GGML_TYPE_IDS
 from codec_core.convert.gguf_layout import payload_offsets
 from codec_core.convert.name_map import is_half_precision
 from codec_core.convert.planned_model import PlannedModel, PlannedTensor
@@ -22,7 +22,7 @@ def read_gguf(file: SourceFile, weight_class: str | None) -> PlannedModel:
 
     Args:
         file: the open file.
-        weight_class: "f32" or "f16"; None keeps every tensor's type, and so every payload's bytes.
+        weight_class: "f32" or "f16"; None keeps every tensor's type, and so every payload's bytes. What is q8_0 stays q8_0.
 
     Raises:
         ModelFormatError, ModelContractError: the engine would not read the file either, or a shortened name is ambiguous.
@@ -64,7 +64,7 @@ def _plan(file: SourceFile, entry: dict[str, Any], offset: int, weight_class: st
     if stored not in GGML_TYPE_IDS:
         raise CheckpointError(f"tensor {shown(name)}: type", stored, " or ".join(GGML_TYPE_IDS))
     written = stored
-    if weight_class is not None:
+    if weight_class is not None and stored != "q8_0":
         written = "f16" if weight_class == "f16" and is_half_precision(name) else "f32"
-    read = functools.partial(file.pieces, offset, entry["bytes"], ELEMENT_BYTES[stored])
+    read = functools.partial(file.pieces, offset, entry["bytes"], BLOCK_BYTES[stored])
     return PlannedTensor(name, tuple(reversed(entry["shape"])), stored, read, written)

@@ -86,6 +86,18 @@ def is_half_precision(name: str) -> bool:
     return re.fullmatch(r".*\.conv\.conv\.weight|mimi\.quantizer\.\w+\.(in|out)put_proj\.weight", name) is not None
 
 
+def is_projection(name: str) -> bool:
+    """Tell whether class q8_0 stores a tensor (by our name) as q8_0: the projections of transformers and RVQ."""
+    return (
+        re.fullmatch(
+            r"mimi\.\w+_transformer\..*\.(self_attn\.(in|out)_projs\.0|linear[12])\.weight"
+            r"|mimi\.quantizer\.\w+\.(in|out)put_proj\.weight",
+            name,
+        )
+        is not None
+    )
+
+
 def is_conv_bias(name: str) -> bool:
     """Tell whether a tensor (by our name) is the bias of a conv, which GGUF files of Mimi store as a row per channel."""
     return name.endswith((".conv.conv.bias", ".convtr.convtr.bias"))

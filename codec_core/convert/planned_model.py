@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from codec_core.convert.element_types import ELEMENT_BYTES, recode
+from codec_core.convert.element_types import BLOCK_BYTES, BLOCK_ELEMENTS, recode
 from codec_core.errors import CheckpointError
 from codec_core.safetensors_file import shown
 
@@ -44,7 +44,7 @@ class PlannedTensor:
     @property
     def size_bytes(self) -> int:
         """Bytes it will take in the file."""
-        return math.prod(self.dims) * ELEMENT_BYTES[self.written_type]
+        return math.prod(self.dims) // BLOCK_ELEMENTS[self.written_type] * BLOCK_BYTES[self.written_type]
 
     def payload(self) -> Iterator[bytes]:
         """Yield the payload as it is written."""
@@ -93,5 +93,6 @@ class PlannedModel:
 
     @property
     def weight_class(self) -> str:
-        """Return the class the tensors will be written in: "f32" or "f16"."""
-        return "f16" if any(tensor.written_type == "f16" for tensor in self.tensors) else "f32"
+        """Return the class the tensors will be written in: "f32", "f16" or "q8_0"."""
+        written = {tensor.written_type for tensor in self.tensors}
+        return next((name for name in ("q8_0", "f16") if name in written), "f32")

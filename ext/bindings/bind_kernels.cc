@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 #include "kernels/ggml_libm.h"
 #include "kernels/rotary.h"
 #include "layers/linear.h"
+#include "layers/quantised_matrix.h"
 #include "layers/residual_vq.h"
 #include "model/numerics.h"
 
@@ -28,6 +30,7 @@ namespace {
 
 using Vector = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Result = nb::ndarray<nb::numpy, float, nb::c_contig>;
 
 Result copy_out(const float* values, std::initializer_list<std::size_t> shape) {
@@ -76,6 +79,29 @@ Result matmul(const Kernels& kernels, const Matrix& weights, const Matrix& colum
     const StepContext context{kernels.table, ThreadPool::none(), scratches, scratch, {}, nullptr};
     packed.multiply(context, nullptr, in.data(), out.data(), in.size());
     return copy_out(values.data(), {columns.shape(0), weights.shape(0)});
+}
+
+// blocks: [M][K / 32] of q8_0 as bytes, [M, K / 32 * 34].
+Result quantised_matmul(const Kernels& kernels, const Bytes& blocks, const Matrix& columns) {
+    const std::size_t outputs = blocks.shape(0);
+    const std::size_t inputs = columns.shape(1);
+    require(inputs % quantised_group == 0 && blocks.shape(1) == inputs / quantised_group * sizeof(QuantisedBlock),
+            "blocks and columns");
+    std::vector<QuantisedBlock> stored(outputs * inputs / quantised_group);
+    std::memcpy(stored.data(), blocks.data(), blocks.size());
+    const QuantisedMatrix matrix(stored, outputs, inputs);
+    std::vector<const float*> in;
+    std::vector<float*> out;
+    std::vector<float> values(columns.shape(0) * outputs);
+    for (std::size_t n = 0; n < columns.shape(0); ++n) {
+        in.push_back(columns.data() + n * inputs);
+        out.push_back(values.data() + n * outputs);
+    }
+    ScratchArena scratch;
+    ScratchPool scratches;
+    const StepContext context{kernels.table, ThreadPool::none(), scratches, scratch, {}, nullptr};
+    matrix.multiply(context, in.data(), out.data(), in.size());
+    return copy_out(values.data(), {columns.shape(0), outputs});
 }
 
 Result layer_norm(const Kernels& kernels, const Vector& in, const Vector& weight, const Vector& bias) {
@@ -167,6 +193,8 @@ void bind_kernels(nb::module_& module) {
             nb::arg("values"), "to what a query, key or value can hold")
         .def("matmul", &matmul, nb::arg("weights"), nb::arg("columns"), nb::arg("conv_operands") = false,
              nb::arg("segment") = 0, "weights [M, K], columns [N, K] -> float32 [N, M]")
+        .def("quantised_matmul", &quantised_matmul, nb::arg("blocks"), nb::arg("columns"),
+             "blocks uint8 [M, K / 32 * 34] of q8_0, columns [N, K] -> float32 [N, M]")
         .def("layer_norm", &layer_norm, nb::arg("values"), nb::arg("weight"), nb::arg("bias"))
         .def("attention", &attention, nb::arg("query"), nb::arg("keys"), nb::arg("values"), nb::arg("slots"), nb::arg("scale"),
              "keys, values: [slots, head_dim] -> float32 [head_dim]")

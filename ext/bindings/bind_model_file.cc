@@ -159,8 +159,7 @@ constexpr const char* inspect_model_doc =
     "Returns a dict: weight_class, numerics (the file's default), name (general.name, else the file's own),\n"
     "geometry (nested dict), tensors (list of dict: name, stored_name, type, shape slowest-varying first as numpy has it,\n"
     "bytes), metadata (values as Python's own; an array as its element_type and count), file_bytes.\n"
-    "Memory use does not grow with the file. Raises ModelAccessError, ModelFormatError, ModelContractError or, for a\n"
-    "q8_0 file, UnavailableError.";
+    "Memory use does not grow with the file. Raises ModelAccessError, ModelFormatError or ModelContractError.";
 
 }  // namespace
 

@@ -142,7 +142,7 @@ private:
             for (std::size_t c = 0; c < Chains; ++c) {
                 const std::size_t k = first + c * length + i;
                 const std::size_t at = offset(k);
-                ahead.template fetch<Blocks>(block_floats);
+                ahead.template fetch<Blocks>(block_floats * sizeof(float));
                 Vec w[Blocks];
                 for (std::size_t b = 0; b < Blocks; ++b) {
                     const float* row = weights + b * block_floats + k * block_outputs;

@@ -28,13 +28,13 @@ constexpr std::size_t most_fetching_tiles = 16;
 class NextWeights {
 public:
     // Of `tiles` tiles number `tile` runs over `rows` rows of weights; what comes next are as many rows at `next`.
-    NextWeights(const float* next, std::size_t rows, std::size_t tile, std::size_t tiles)
-        : step_(row_bytes / tiles), at_(reinterpret_cast<const char*>(next) + tile * rows * step_) {}
+    NextWeights(const void* next, std::size_t rows, std::size_t tile, std::size_t tiles)
+        : step_(row_bytes / tiles), at_(static_cast<const char*>(next) + tile * rows * step_) {}
 
     // Once for each row a tile runs over.
     template <std::size_t Blocks>
-    [[gnu::always_inline]] void fetch(std::size_t block_floats) {
-        for (std::size_t b = 0; b < Blocks; ++b) __builtin_prefetch(at_ + b * block_floats * sizeof(float), 0, 2);
+    [[gnu::always_inline]] void fetch(std::size_t block_bytes) {
+        for (std::size_t b = 0; b < Blocks; ++b) __builtin_prefetch(at_ + b * block_bytes, 0, 2);
         at_ += step_;
     }
 
@@ -106,7 +106,7 @@ private:
         for (std::size_t b = 0; b < Blocks; ++b)
             for (std::size_t n = 0; n < Columns; ++n) sum[b][n] = Vec::broadcast(0.0f);
         for (std::size_t k = begin; k < end; ++k) {
-            ahead.template fetch<Blocks>(block_floats);
+            ahead.template fetch<Blocks>(block_floats * sizeof(float));
             Vec w[Blocks];
             for (std::size_t b = 0; b < Blocks; ++b) {
                 const float* row = weights + b * block_floats + k * block_outputs;

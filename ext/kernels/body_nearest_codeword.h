@@ -62,7 +62,7 @@ private:
         for (std::size_t b = 0; b < Blocks; ++b)
             for (std::size_t c = 0; c < Columns; ++c) sum[b][c] = Vec::broadcast(0.0f);
         for (std::size_t k = 0; k < task.dim; ++k) {
-            ahead.template fetch<Blocks>(block_floats);
+            ahead.template fetch<Blocks>(block_floats * sizeof(float));
             Vec entry[Blocks];
             for (std::size_t b = 0; b < Blocks; ++b) {
                 const float* row = entries + b * block_floats + k * block_outputs;

@@ -9,11 +9,12 @@
 #include "kernels/body_limits.h"
 #include "kernels/body_matmul.h"
 #include "kernels/body_nearest_codeword.h"
+#include "kernels/body_quantised_matmul.h"
 #include "kernels/kernel_table.h"
 
 namespace mimi {
 
-template <class Vec>
+template <class Vec, class Dots>
 constexpr IsaKernels make_isa_kernels(const char* isa) {
     return {
         .kyutai =
@@ -21,6 +22,8 @@ constexpr IsaKernels make_isa_kernels(const char* isa) {
                 .isa = isa,
                 .matmul = &ChainMatmul<Vec>::run,
                 .conv_matmul = &ChainMatmul<Vec>::run,
+                .quantised_matmul = &QuantisedMatmul<Vec, Dots>::run,
+                .quantise_column = &QuantiseColumn<Vec>::run,
                 .round_conv_operand = nullptr,
                 .round_attention_operand = nullptr,
                 .elu = &Elementary<Vec>::elu_array,
@@ -34,6 +37,8 @@ constexpr IsaKernels make_isa_kernels(const char* isa) {
                 .isa = isa,
                 .matmul = &TreeMatmul<Vec, FusedTail>::run,
                 .conv_matmul = &TreeMatmul<Vec, WideTail>::run,
+                .quantised_matmul = &QuantisedMatmul<Vec, Dots>::run,
+                .quantise_column = &QuantiseColumn<Vec>::run,
                 .round_conv_operand = &GgmlElementary<Vec>::round_to_half,
                 .round_attention_operand = &GgmlElementary<Vec>::round_to_bf16,
                 .elu = &GgmlElementary<Vec>::elu_array,

@@ -6,14 +6,35 @@
 
 namespace mimi {
 
+#ifdef MIMI_X86_64
+namespace {
+
+// The kernels of AVX-512 but for one.
+const IsaKernels& avx512_vnni_kernels() {
+    static const IsaKernels kernels = [] {
+        IsaKernels changed = avx512_kernels;
+        for (KernelTable* table : {&changed.kyutai, &changed.ggml}) {
+            table->isa = "avx512_vnni";
+            table->quantised_matmul = &avx512_vnni_quantised_matmul;
+        }
+        return changed;
+    }();
+    return kernels;
+}
+
+}  // namespace
+#endif
+
 std::vector<const IsaKernels*> usable_kernels() {
     std::vector<const IsaKernels*> usable;
 #ifdef MIMI_X86_64
     // The builtin asks CPUID and XGETBV: a feature whose registers the operating system does not save reads as absent.
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl"))
+        __builtin_cpu_supports("avx512vl")) {
+        if (__builtin_cpu_supports("avx512vnni")) usable.push_back(&avx512_vnni_kernels());
         usable.push_back(&avx512_kernels);
+    }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
         usable.push_back(&avx2_kernels);
 #endif

@@ -13,6 +13,7 @@ extern const IsaKernels scalar_kernels;
 #ifdef MIMI_X86_64
 extern const IsaKernels avx2_kernels;
 extern const IsaKernels avx512_kernels;
+void avx512_vnni_quantised_matmul(const QuantisedMatmulTask& task);
 #endif
 
 // Tables usable here, best first; "scalar" is always the last. A table is usable where the CPU has the instructions and the

@@ -4,6 +4,6 @@
 
 namespace mimi {
 
-const IsaKernels scalar_kernels = make_isa_kernels<ScalarVec>("scalar");
+const IsaKernels scalar_kernels = make_isa_kernels<ScalarVec, ScalarDots>("scalar");
 
 }  // namespace mimi

@@ -51,6 +51,41 @@ struct MatmulTask {
     std::size_t count;            // N
 };
 
+// Inputs of a quantised product, in groups of 32: input k is values[k] * scales[k / 32] and an error of half a scale.
+// With a = the largest magnitude of a group: scale = a / 127; values = x * (127 / a), rounded, to the nearest integer, ties to
+// even; all 0 where a < 2^-100. A group with a value that is not finite has the scale NaN.
+constexpr std::size_t quantised_group = 32;
+
+struct QuantisedColumn {
+    std::int8_t* values;   // [K], -127 .. 127
+    float* scales;         // [K / 32]
+    std::int32_t* shifts;  // [K / 32]: -128 times the sum of the group's values, since weights lie 128 too high
+};
+
+// Bytes of one block of quantised weights: for each group of inputs eight rows of 64, then the scales, filled up to whole rows.
+constexpr std::size_t quantised_row_bytes = 64;
+constexpr std::size_t quantised_block_rows(std::size_t groups) {
+    return groups * 8 + (groups + 1) / 2;
+}
+constexpr std::size_t quantised_block_bytes(std::size_t groups) {
+    return quantised_block_rows(groups) * quantised_row_bytes;
+}
+
+// A range of output blocks of one product of quantised weights and inputs, the same under all numerics.
+//   y[n][m] = chain over the groups g of (dot(m, n, g), weight scale[m][g] * input scale[n][g])
+// where dot is the exact integer sum over a group's 32 products and the product of the scales is rounded to f32.
+struct QuantisedMatmulTask {
+    const std::uint8_t* weights;  // [block]: [group][8][16][4], 128 + the weight for input 32 g + 4 i + j of output o at
+                                  // [g][i][o][j]; then [group][16] scales as f16. Outputs beyond `outputs`: scale 0
+    std::size_t outputs;          // M
+    std::size_t groups;           // K / 32
+    std::size_t first_block;      // blocks first_block .. last_block - 1 of the M / 16 are computed
+    std::size_t last_block;
+    const QuantisedColumn* columns;  // [n]
+    float* const* rows;              // [n] -> y[n], M floats each; distinct
+    std::size_t count;               // N
+};
+
 // One query against the ring of keys and values, slot by slot in the order of the sums.
 //   kyutai: w[i] = lanes16(q, key i) scale; e[i] = exp(w[i] - max w); out[d] = chain over i of (e[i] / lanes16 sum of e)
 //   value[i][d] ggml:   as NUMERICS' sections on attention say: bf16 operands, sums in 4 x 8 lanes with a tail in double
@@ -88,6 +123,10 @@ struct KernelTable {
     void (*matmul)(const MatmulTask& task);
     // Other convs and the quantiser's projections. kyutai: each segment one chain. ggml: half32.
     void (*conv_matmul)(const MatmulTask& task);
+    // Exact integers within a group, so that no machine's way of adding them shows.
+    void (*quantised_matmul)(const QuantisedMatmulTask& task);
+    // `count` inputs, a multiple of 32.
+    void (*quantise_column)(const float* in, std::size_t count, const QuantisedColumn& out);
     // Rounds the inputs of conv_matmul in place to what its operands can hold; nullptr: they stay f32. ggml: f16.
     void (*round_conv_operand)(float* values, std::size_t count);
     // The same for queries, keys and values. ggml: bf16.

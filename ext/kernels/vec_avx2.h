@@ -90,6 +90,19 @@ struct Avx2Vec {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(target + 8), _mm256_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT));
     }
 
+    static Avx2Vec load_half_bits(const std::uint8_t* source) {
+        return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source))),
+                _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source + 16)))};
+    }
+    void store_low_bytes(std::int8_t* target) const {
+        const __m256i byte = _mm256_set1_epi32(0xff);
+        const __m256i words = _mm256_packus_epi32(_mm256_and_si256(_mm256_castps_si256(low), byte),
+                                                  _mm256_and_si256(_mm256_castps_si256(high), byte));
+        const __m256i ordered = _mm256_permute4x64_epi64(words, 0xd8);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(target),
+                         _mm_packus_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1)));
+    }
+
     struct Wide {
         __m256d part[4];
         static Wide zero() { return widen(broadcast(0.0f)); }
@@ -123,6 +136,43 @@ struct Avx2Vec {
         four = _mm_max_ps(four, _mm_movehl_ps(four, four));
         return _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
     }
+};
+
+// Sixteen exact sums of products of bytes, widened to 16 bits: a product of bytes alone would saturate.
+struct Avx2Dots {
+    static constexpr std::size_t wide_blocks = 1, wide_columns = 4, narrow_blocks = 1, narrow_columns = 2;
+
+    // Even and odd ones of each lane's four.
+    struct Weights {
+        __m256i low_even, low_odd, high_even, high_odd;
+    };
+    struct Values {
+        __m256i even, odd;
+    };
+
+    __m256i low, high;
+
+    static Avx2Dots start(std::int32_t value) { return {_mm256_set1_epi32(value), _mm256_set1_epi32(value)}; }
+    static Weights load(const std::uint8_t* source) {
+        const __m256i byte = _mm256_set1_epi16(0xff);
+        const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(source));
+        const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(source + 32));
+        return {_mm256_and_si256(first, byte), _mm256_srli_epi16(first, 8), _mm256_and_si256(second, byte),
+                _mm256_srli_epi16(second, 8)};
+    }
+    static Values broadcast(const std::int8_t* source) {
+        std::int32_t four;
+        __builtin_memcpy(&four, source, sizeof(four));
+        const __m256i values = _mm256_set1_epi32(four);
+        return {_mm256_srai_epi16(_mm256_slli_epi16(values, 8), 8), _mm256_srai_epi16(values, 8)};
+    }
+    void add(const Weights& weights, const Values& values) {
+        low = _mm256_add_epi32(low, _mm256_add_epi32(_mm256_madd_epi16(weights.low_even, values.even),
+                                                     _mm256_madd_epi16(weights.low_odd, values.odd)));
+        high = _mm256_add_epi32(high, _mm256_add_epi32(_mm256_madd_epi16(weights.high_even, values.even),
+                                                       _mm256_madd_epi16(weights.high_odd, values.odd)));
+    }
+    Avx2Vec sum() const { return {_mm256_cvtepi32_ps(low), _mm256_cvtepi32_ps(high)}; }
 };
 
 }  // namespace mimi

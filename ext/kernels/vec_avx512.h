@@ -64,6 +64,13 @@ struct Avx512Vec {
                             _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
     }
 
+    static Avx512Vec load_half_bits(const std::uint8_t* source) {
+        return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(source)))};
+    }
+    void store_low_bytes(std::int8_t* target) const {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(target), _mm512_cvtepi32_epi8(_mm512_castps_si512(v)));
+    }
+
     struct Wide {
         __m512d low, high;
         static Wide zero() { return {_mm512_setzero_pd(), _mm512_setzero_pd()}; }
@@ -90,6 +97,36 @@ struct Avx512Vec {
         return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
     }
     static float max_lanes(Avx512Vec a) { return _mm512_reduce_max_ps(a.v); }
+};
+
+// Sixteen exact sums of products of bytes, widened to 16 bits: a product of bytes alone would saturate.
+struct Avx512Dots {
+    static constexpr std::size_t wide_blocks = 2, wide_columns = 4, narrow_blocks = 4, narrow_columns = 2;
+
+    // Even and odd ones of each lane's four.
+    struct Weights {
+        __m512i even, odd;
+    };
+    using Values = Weights;
+
+    __m512i v;
+
+    static Avx512Dots start(std::int32_t value) { return {_mm512_set1_epi32(value)}; }
+    static Weights load(const std::uint8_t* source) {
+        const __m512i bytes = _mm512_loadu_si512(source);
+        return {_mm512_and_si512(bytes, _mm512_set1_epi16(0xff)), _mm512_srli_epi16(bytes, 8)};
+    }
+    static Values broadcast(const std::int8_t* source) {
+        std::int32_t four;
+        __builtin_memcpy(&four, source, sizeof(four));
+        const __m512i values = _mm512_set1_epi32(four);
+        return {_mm512_srai_epi16(_mm512_slli_epi16(values, 8), 8), _mm512_srai_epi16(values, 8)};
+    }
+    void add(const Weights& weights, const Values& values) {
+        v = _mm512_add_epi32(
+            v, _mm512_add_epi32(_mm512_madd_epi16(weights.even, values.even), _mm512_madd_epi16(weights.odd, values.odd)));
+    }
+    Avx512Vec sum() const { return {_mm512_cvtepi32_ps(v)}; }
 };
 
 }  // namespace mimi

@@ -85,6 +85,14 @@ struct ScalarVec {
     void store_half_bits(std::uint16_t* target) const {
         for (int l = 0; l < 16; ++l) target[l] = float_to_half(lane[l]);
     }
+    // Sixteen halves, least significant byte first.
+    static ScalarVec load_half_bits(const std::uint8_t* source) {
+        return make([=](int l) { return half_to_float(static_cast<std::uint16_t>(source[2 * l] | source[2 * l + 1] << 8)); });
+    }
+    // The low byte of each lane's bits.
+    void store_low_bytes(std::int8_t* target) const {
+        for (int l = 0; l < 16; ++l) target[l] = static_cast<std::int8_t>(bits_of(lane[l]) & 0xffu);
+    }
 
     // Sixteen sums in double.
     struct Wide {
@@ -125,6 +133,34 @@ private:
         ScalarVec result;
         for (int l = 0; l < 16; ++l) result.lane[l] = function(l);
         return result;
+    }
+
+    friend struct ScalarDots;
+};
+
+// Sixteen exact sums of products of bytes: weights that lie 128 too high, and values of -127 .. 127.
+struct ScalarDots {
+    static constexpr std::size_t wide_blocks = 1, wide_columns = 4, narrow_blocks = 1, narrow_columns = 1;
+
+    using Weights = const std::uint8_t*;  // [16][4]
+    using Values = const std::int8_t*;    // [4]
+
+    std::int32_t lane[16];
+
+    static ScalarDots start(std::int32_t value) {
+        ScalarDots dots;
+        for (std::int32_t& sum : dots.lane) sum = value;
+        return dots;
+    }
+    static Weights load(const std::uint8_t* source) { return source; }
+    static Values broadcast(const std::int8_t* source) { return source; }
+    void add(Weights weights, Values values) {
+        for (int l = 0; l < 16; ++l)
+            for (int i = 0; i < 4; ++i) lane[l] += weights[4 * l + i] * values[i];
+    }
+    // A sum of 32 products is exact in f32.
+    ScalarVec sum() const {
+        return ScalarVec::make([this](int l) { return static_cast<float>(lane[l]); });
     }
 };
 

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 
+#include "layers/product_pieces.h"
+
 namespace mimi {
 
 namespace {
-
-// Multiply-adds below which handing a piece to a thread costs more than it saves.
-constexpr std::size_t piece_multiply_adds = std::size_t{1} << 18;
-
-// Pieces for each thread: when one of them is held up by other processes the others take what it has left.
-constexpr std::size_t thread_pieces = 4;
 
 // Outputs above which copying the columns together costs less than fetching them from where they lie: out of the weights'
 // order, or so that many fall into the same sets of the cache, as rows of a power of two do.
@@ -60,7 +56,6 @@ const float** PackedMatrix::gather(const StepContext& context, const float* cons
 
 void PackedMatrix::multiply(const StepContext& context, const float* bias, const float* const* columns, float* const* rows,
                             std::size_t count) const {
-    const std::size_t blocks = count_blocks(outputs_);
     const ScratchArena::Mark mark(context.scratch);
     const bool gathered = outputs_ >= gather_outputs && (!form_.offsets.empty() || count >= gather_columns);
     if (gathered) columns = gather(context, columns, count);
@@ -72,31 +67,20 @@ void PackedMatrix::multiply(const StepContext& context, const float* bias, const
         .segment = form_.segment,
         .offsets = gathered || form_.offsets.empty() ? nullptr : form_.offsets.data(),
         .first_block = 0,
-        .last_block = blocks,
+        .last_block = count_blocks(outputs_),
         .columns = columns,
         .rows = rows,
         .count = count,
     };
     const auto kernel = form_.conv_operands ? context.kernels.conv_matmul : context.kernels.matmul;
-    const std::size_t worthwhile = outputs_ * inputs_ * count / piece_multiply_adds;
-    const std::size_t threads = context.pool.threads();
-    const std::size_t pieces = threads == 1 ? 1 : std::clamp<std::size_t>(worthwhile, 1, threads * thread_pieces);
-    // Few columns: split the weights, so that each is read once. Many columns: split those, and the weights stay in cache.
-    const bool split_blocks = blocks >= pieces && count <= blocks * block_outputs;
-    context.pool.run(pieces, [&](std::size_t piece) {
+    share_product(context, outputs_, inputs_, count, [&](const ProductPiece& piece) {
         MatmulTask task = whole;
-        const std::size_t total = split_blocks ? blocks : count;
-        const std::size_t begin = total * piece / pieces;
-        const std::size_t end = total * (piece + 1) / pieces;
-        if (split_blocks) {
-            task.first_block = begin;
-            task.last_block = end;
-        } else {
-            task.columns = columns + begin;
-            task.rows = rows + begin;
-            task.count = end - begin;
-        }
-        if (begin < end) kernel(task);
+        task.first_block = piece.first_block;
+        task.last_block = piece.last_block;
+        task.columns = columns + piece.first_column;
+        task.rows = rows + piece.first_column;
+        task.count = piece.last_column - piece.first_column;
+        kernel(task);
     });
 }
 
@@ -105,12 +89,29 @@ void PackedMatrix::round_operand(const StepContext& context, const Activations& 
     context.each_lane([&](std::size_t lane) { context.kernels.round_conv_operand(in.row(lane, 0), in.row_floats()); });
 }
 
-Linear::Linear(const NumericsPolicy& policy, std::span<const float> weight, std::size_t outputs, std::size_t inputs,
+namespace {
+
+// The file's class decides, never the machine.
+std::variant<PackedMatrix, QuantisedMatrix> packed(const NumericsPolicy& policy, const StoredMatrix& weight,
+                                                   std::size_t outputs, std::size_t inputs, MatrixForm form) {
+    if (const auto* blocks = std::get_if<std::vector<QuantisedBlock>>(&weight))
+        return QuantisedMatrix(*blocks, outputs, inputs);
+    const auto& values = std::get<std::vector<float>>(weight);
+    return PackedMatrix(policy, outputs, inputs, std::move(form),
+                        [&](std::size_t o, std::size_t i) { return values[o * inputs + i]; });
+}
+
+}  // namespace
+
+Linear::Linear(const NumericsPolicy& policy, const StoredMatrix& weight, std::size_t outputs, std::size_t inputs,
                MatrixForm form)
-    : matrix_(policy, outputs, inputs, std::move(form), [&](std::size_t o, std::size_t i) { return weight[o * inputs + i]; }) {}
+    : matrix_(packed(policy, weight, outputs, inputs, std::move(form))) {}
+
+std::size_t Linear::size_bytes() const {
+    return std::visit([](const auto& matrix) { return matrix.size_bytes(); }, matrix_);
+}
 
 void Linear::step(const StepContext& context, const Activations& in, const Activations& out) const {
-    matrix_.round_operand(context, in);
     const ScratchArena::Mark mark(context.scratch);
     const std::size_t count = in.lanes * in.rows;
     const float** columns = context.scratch.take_array<const float*>(count);
@@ -121,7 +122,11 @@ void Linear::step(const StepContext& context, const Activations& in, const Activ
             rows[lane * in.rows + t] = out.row(lane, static_cast<std::ptrdiff_t>(t));
         }
     }
-    matrix_.multiply(context, nullptr, columns, rows, count);
+    if (const auto* quantised = std::get_if<QuantisedMatrix>(&matrix_))
+        return quantised->multiply(context, columns, rows, count);
+    const PackedMatrix& plain = std::get<PackedMatrix>(matrix_);
+    plain.round_operand(context, in);
+    plain.multiply(context, nullptr, columns, rows, count);
 }
 
 }  // namespace mimi

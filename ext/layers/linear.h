@@ -1,15 +1,18 @@
-// y[o] = sum over i of W[o][i] x[i] (+ bias[o]), in the summation order of KernelTable::matmul or conv_matmul.
+// y[o] = sum over i of W[o][i] x[i] (+ bias[o]), in the summation order of KernelTable::matmul, conv_matmul or
+// quantised_matmul.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/half_float.h"
 #include "layers/numerics_policy.h"
+#include "layers/quantised_matrix.h"
 #include "layers/step_context.h"
 
 namespace mimi {
@@ -66,19 +69,22 @@ private:
     AlignedBuffer values_;
 };
 
+// A matrix [outputs][inputs] as the file stores it: values, or blocks of q8_0.
+using StoredMatrix = std::variant<std::vector<float>, std::vector<QuantisedBlock>>;
+
 // A linear layer without bias over every row of its input, as the transformers and the quantisers use it.
 class Linear {
 public:
-    // `weight` is [outputs][inputs].
-    Linear(const NumericsPolicy& policy, std::span<const float> weight, std::size_t outputs, std::size_t inputs,
+    // Of blocks nothing but their integers and scales is kept, and products with them are of integers; `form` is then unused.
+    Linear(const NumericsPolicy& policy, const StoredMatrix& weight, std::size_t outputs, std::size_t inputs,
            MatrixForm form = {});
 
     // in: [lane][rows][inputs], rounded in place where the form's operands ask for it -> out: [lane][rows][outputs]
     void step(const StepContext& context, const Activations& in, const Activations& out) const;
-    std::size_t size_bytes() const { return matrix_.size_bytes(); }
+    std::size_t size_bytes() const;
 
 private:
-    PackedMatrix matrix_;
+    std::variant<PackedMatrix, QuantisedMatrix> matrix_;
 };
 
 }  // namespace mimi

@@ -16,10 +16,10 @@ namespace mimi {
 
 // A layer's tensors as the file stores them.
 struct TransformerLayerWeights {
-    std::vector<float> in_projection;   // [3 dim][dim]: query, key, value rows
-    std::vector<float> out_projection;  // [dim][dim]
-    std::vector<float> mlp_in;          // [mlp_width][dim]
-    std::vector<float> mlp_out;         // [dim][mlp_width]
+    StoredMatrix in_projection;   // [3 dim][dim]: query, key, value rows
+    StoredMatrix out_projection;  // [dim][dim]
+    StoredMatrix mlp_in;          // [mlp_width][dim]
+    StoredMatrix mlp_out;         // [dim][mlp_width]
     std::vector<float> norm1_weight, norm1_bias, norm2_weight, norm2_bias, layer_scale_1, layer_scale_2;  // [dim]
 };
 

@@ -159,10 +159,6 @@ std::string check_contract(const GgufReader& file, const Geometry& geometry) {
     }
     std::string weight_class = class_of(types);
     check_declared_class(file, weight_class);
-    if (weight_class == "q8_0") {
-        throw Error(ErrorCode::unavailable, "weight class", "q8_0, which this version does not run yet",
-                    "an f32 or f16 file: convert the original again without --quantize");
-    }
     return weight_class;
 }
 

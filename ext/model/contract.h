@@ -20,9 +20,8 @@ const GgufTensor& find_required(const GgufReader& file, const std::string& name)
 
 // Checks component, every required tensor's presence, shape and type, the operand-class rules (projections all alike, convs all
 // alike), what the metadata declares, and that no tensor is left over or claimed twice. Error{model_contract} naming tensor or
-// key, found, expected; Error{unavailable} for a well-formed q8_0 file, which this version does not run.
-// Returns the weight class: "f32" or "f16". Needs no payload: that values are finite is checked as they are read
-// (read_values(), check_values()).
+// key, found, expected. Returns the weight class: "f32", "f16" or "q8_0". Needs no payload: that values are finite is checked
+// as they are read (read_values(), check_values()).
 std::string check_contract(const GgufReader& file, const Geometry& geometry);
 
 // The full name of each of file.tensors(), in that order: mangled names restored. For a file that passed check_contract().

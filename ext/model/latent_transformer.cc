@@ -23,10 +23,10 @@ LatentTransformer::LatentTransformer(const NumericsPolicy& policy, const Transfo
         const auto read = [&](const char* part) { return source.values(name + part); };
         layers_.emplace_back(policy, geometry,
                              TransformerLayerWeights{
-                                 .in_projection = read(".self_attn.in_projs.0.weight"),
-                                 .out_projection = read(".self_attn.out_projs.0.weight"),
-                                 .mlp_in = read(".linear1.weight"),
-                                 .mlp_out = read(".linear2.weight"),
+                                 .in_projection = source.matrix(name + ".self_attn.in_projs.0.weight"),
+                                 .out_projection = source.matrix(name + ".self_attn.out_projs.0.weight"),
+                                 .mlp_in = source.matrix(name + ".linear1.weight"),
+                                 .mlp_out = source.matrix(name + ".linear2.weight"),
                                  .norm1_weight = read(".norm1.weight"),
                                  .norm1_bias = read(".norm1.bias"),
                                  .norm2_weight = read(".norm2.weight"),

@@ -19,8 +19,8 @@ ResidualVq load_half(const NumericsPolicy& policy, const RvqGeometry& geometry, 
         codebooks.emplace_back(source.values(tensor_names::codebook(half, layer)), geometry.codebook_entries,
                                geometry.codebook_dim);
     const MatrixForm form{.conv_operands = true};
-    return {Linear(policy, source.values(name + ".input_proj.weight"), geometry.codebook_dim, geometry.dim, form),
-            Linear(policy, source.values(name + ".output_proj.weight"), geometry.dim, geometry.codebook_dim, form),
+    return {Linear(policy, source.matrix(name + ".input_proj.weight"), geometry.codebook_dim, geometry.dim, form),
+            Linear(policy, source.matrix(name + ".output_proj.weight"), geometry.dim, geometry.codebook_dim, form),
             std::move(codebooks)};
 }
 

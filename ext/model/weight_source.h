@@ -1,9 +1,10 @@
-// The tensors of a checked model file as finite f32 values, by their published names.
+// The tensors of a checked model file as finite values, by their published names.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "layers/linear.h"
 #include "model/contract.h"
 #include "weights/gguf_reader.h"
 #include "weights/tensor_values.h"
@@ -13,6 +14,12 @@ namespace mimi {
 class WeightSource {
 public:
     explicit WeightSource(const GgufReader& file) : file_(file) {}
+    // A projection, as values or as the blocks it is stored in.
+    StoredMatrix matrix(const std::string& name) const {
+        const GgufTensor& tensor = find_required(file_, name);
+        if (tensor.type == TensorType::q8_0) return read_blocks(file_, tensor);
+        return read_values(file_, tensor);
+    }
     std::vector<float> values(const std::string& name) const { return read_values(file_, find_required(file_, name)); }
 
 private:

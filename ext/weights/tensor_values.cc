@@ -46,6 +46,17 @@ void require_finite(const GgufTensor& tensor, std::uint64_t first_index, const S
                 "finite values");
 }
 
+void require_finite_scales(const GgufTensor& tensor, std::uint64_t first_block, const QuantisedBlock* blocks,
+                           std::size_t count) {
+    const QuantisedBlock* bad =
+        std::find_if(blocks, blocks + count, [](const QuantisedBlock& block) { return !is_finite(block.scale); });
+    if (bad == blocks + count) return;
+    throw Error(ErrorCode::model_contract, "tensor " + quoted(tensor.name),
+                "a scale of " + value_text(bad->scale) + " in block " +
+                    std::to_string(first_block + static_cast<std::uint64_t>(bad - blocks)),
+                "finite scales");
+}
+
 // Calls `take(first_index, values, count)` for each checked part of the payload.
 template <typename Stored, typename Take>
 void for_each_part(const GgufReader& file, const GgufTensor& tensor, Take take) {
@@ -58,15 +69,29 @@ void for_each_part(const GgufReader& file, const GgufTensor& tensor, Take take) 
     }
 }
 
-[[noreturn]] void refuse_type(const GgufTensor& tensor) {
-    const ErrorCode code = tensor.type == TensorType::q8_0 ? ErrorCode::unavailable : ErrorCode::model_contract;
-    throw Error(code, "tensor " + quoted(tensor.name), std::string(tensor_type_name(tensor.type)), "f32 or f16");
+[[noreturn]] void refuse_type(const GgufTensor& tensor, const char* expected) {
+    throw Error(ErrorCode::model_contract, "tensor " + quoted(tensor.name), std::string(tensor_type_name(tensor.type)),
+                expected);
+}
+
+// Calls `take(first_block, blocks, count)` for each checked part of a q8_0 payload.
+template <typename Take>
+void for_each_blocks(const GgufReader& file, const GgufTensor& tensor, Take take) {
+    const std::uint64_t total = tensor.elements / QuantisedBlock::elements;
+    std::vector<QuantisedBlock> part(
+        static_cast<std::size_t>(std::min<std::uint64_t>(part_elements / QuantisedBlock::elements, total)));
+    for (std::uint64_t first = 0; first < total; first += part.size()) {
+        const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(part.size(), total - first));
+        file.read_part(tensor, first * sizeof(QuantisedBlock), count * sizeof(QuantisedBlock), part.data());
+        require_finite_scales(tensor, first, part.data(), count);
+        take(static_cast<std::size_t>(first), part.data(), count);
+    }
 }
 
 }  // namespace
 
 std::vector<float> read_values(const GgufReader& file, const GgufTensor& tensor) {
-    if (tensor.type != TensorType::f32 && tensor.type != TensorType::f16) refuse_type(tensor);
+    if (tensor.type != TensorType::f32 && tensor.type != TensorType::f16) refuse_type(tensor, "f32 or f16");
     std::vector<float> values(static_cast<std::size_t>(tensor.elements));
     if (tensor.type == TensorType::f32) {
         for_each_part<float>(file, tensor, [&values](std::size_t first, const float* part, std::size_t count) {
@@ -80,14 +105,25 @@ std::vector<float> read_values(const GgufReader& file, const GgufTensor& tensor)
     return values;
 }
 
+std::vector<QuantisedBlock> read_blocks(const GgufReader& file, const GgufTensor& tensor) {
+    if (tensor.type != TensorType::q8_0) refuse_type(tensor, "q8_0");
+    std::vector<QuantisedBlock> blocks(static_cast<std::size_t>(tensor.elements / QuantisedBlock::elements));
+    for_each_blocks(file, tensor, [&blocks](std::size_t first, const QuantisedBlock* part, std::size_t count) {
+        std::copy_n(part, count, blocks.data() + first);
+    });
+    return blocks;
+}
+
 void check_values(const GgufReader& file, const GgufTensor& tensor) {
     const auto ignore = [](std::size_t, const auto*, std::size_t) {};
     if (tensor.type == TensorType::f32) {
         for_each_part<float>(file, tensor, ignore);
     } else if (tensor.type == TensorType::f16) {
         for_each_part<std::uint16_t>(file, tensor, ignore);
+    } else if (tensor.type == TensorType::q8_0) {
+        for_each_blocks(file, tensor, ignore);
     } else {
-        refuse_type(tensor);
+        refuse_type(tensor, "f32, f16 or q8_0");
     }
 }
 

@@ -1,7 +1,11 @@
-// A tensor's payload as finite f32 values, whatever it is stored as (f16 widens exactly).
+// A tensor's payload as finite f32 values, whatever it is stored as (f16 widens exactly), or as the blocks of q8_0.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
+
+#include "base/quantised_block.h"
 
 #include "weights/gguf_reader.h"
 
@@ -11,7 +15,11 @@ namespace mimi {
 // where the type is one this engine does not widen.
 std::vector<float> read_values(const GgufReader& file, const GgufTensor& tensor);
 
-// The same check without keeping the values: reads the payload through a buffer of fixed size.
+// The blocks of a q8_0 tensor in file order. Error{model_contract} naming tensor and block where a scale is NaN or infinite,
+// and where the type is another.
+std::vector<QuantisedBlock> read_blocks(const GgufReader& file, const GgufTensor& tensor);
+
+// The same checks without keeping the values: reads the payload through a buffer of fixed size.
 void check_values(const GgufReader& file, const GgufTensor& tensor);
 
 }  // namespace mimi

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from codec_core import CodecModel
 from codec_core._ext import Kernels
+from codec_core.convert import convert_model
 
 FRAMES = 6
-ALL_ISAS = ["scalar", "avx2", "avx512"]
+ALL_ISAS = ["scalar", "avx2", "avx512", "avx512_vnni"]
 
 
-@pytest.fixture(params=["tiny", "default"])
+@pytest.fixture(params=["tiny", "quantised", "default"])
 def path(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue("tiny_model_path")) if request.param == "tiny" else "default"
+    return "default" if request.param == "default" else str(request.getfixturevalue(f"{request.param}_model_path"))
 
 
 def _codes_and_sound(model: CodecModel, pcm: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -43,9 +46,14 @@ def test_thread_counts_agree(path: str, pcm: np.ndarray, threads: int):
     assert np.array_equal(shared[1].view(np.uint32), alone[1].view(np.uint32))
 
 
-def test_threads_agree_on_the_full_size_model(full_model: CodecModel, full_model_path, pcm: np.ndarray):
+@pytest.mark.parametrize("weight_class", ["f32", "q8_0"])
+def test_threads_agree_on_the_full_size_model(weight_class: str, full_model_path: Path, tmp_path: Path, pcm: np.ndarray):
     """Its matrices are large enough to be split by columns as well as by outputs."""
-    alone = _codes_and_sound(full_model, pcm)
-    shared = _codes_and_sound(CodecModel.open(full_model_path, threads=3), pcm)
+    path = full_model_path
+    if weight_class == "q8_0":
+        path = tmp_path / "q8_0.gguf"
+        convert_model(full_model_path, path, quantize="q8_0")
+    alone = _codes_and_sound(CodecModel.open(path), pcm)
+    shared = _codes_and_sound(CodecModel.open(path, threads=3), pcm)
     assert np.array_equal(shared[0], alone[0])
     assert np.array_equal(shared[1].view(np.uint32), alone[1].view(np.uint32))

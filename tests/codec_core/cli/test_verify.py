@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import soundfile
+
 
 def test_a_line_for_every_check(mimi) -> None:
     outcome = mimi("verify", "--quick")
@@ -34,3 +36,27 @@ def test_failures(mimi, tiny_gguf: Path, tmp_path: Path) -> None:
     assert json.loads(mimi("verify", "--quick", "--json", "-m", broken).output)["passed"] is False
     assert mimi("verify", "--numerics", "exact").status == 2
     assert mimi("verify", "--vectors", tmp_path).status == 2
+
+
+def test_drift(mimi, wide_checkpoint: Path, quantised_model_path: Path, tmp_path: Path, speechlike) -> None:
+    soundfile.write(tmp_path / "x.wav", speechlike(24000, 5), 24000)
+    command = ("verify", "-m", quantised_model_path, "--drift", wide_checkpoint, tmp_path / "x.wav")
+    outcome = mimi(*command, "--plot", tmp_path / "card.png")
+    assert outcome.status == 0
+    lines = outcome.output.splitlines()
+    assert lines[0].startswith("model    mimi-synth-wide, q8_0, kyutai numerics: ")
+    assert lines[1].startswith("against  mimi-synth-wide, f32, kyutai numerics: ")
+    assert sum(line[:3].strip().isdigit() for line in lines) == 32
+    assert lines[-1].startswith("x.wav ")
+    assert (tmp_path / "card.png").read_bytes().startswith(b"\x89PNG")
+    card = json.loads(mimi(*command, "--json", "--numerics", "ggml").output)
+    assert card["model"]["numerics"] == card["reference"]["numerics"] == "ggml"
+    assert len(card["level_match"]) == 32
+    assert card["signals"][0]["snr_db"] > 20
+
+
+def test_what_drift_needs(mimi, tmp_path: Path) -> None:
+    for arguments in (("x.wav",), ("--plot", tmp_path / "x.png"), ("--drift", "default")):
+        outcome = mimi("verify", *arguments)
+        assert outcome.status == 2
+        assert outcome.errors.startswith("error[setting]: ")

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from codec_core.errors import ModelContractError, UnavailableError
+from codec_core.errors import ModelContractError, ModelFormatError
 from tests.ext.weights.gguf_bytes import BF16, F16, F32, Q4_0, Q8_0, GgufFile, Tensor, text, tiny_model, u32
 from tests.ext.weights.refusal import inspect, refused
 
@@ -123,10 +124,39 @@ def quantised_model() -> GgufFile:
     return file
 
 
-def test_quantised_file_is_known_but_not_run(tmp_path):
-    error = refused(tmp_path, quantised_model(), UnavailableError)
-    assert (error.subject, error.found) == ("weight class", "q8_0, which this version does not run yet")
-    assert error.expected.startswith("an f32 or f16 file")
+def test_quantised_file(tmp_path):
+    assert inspect(tmp_path, quantised_model())["weight_class"] == "q8_0"
+
+
+def test_quantised_rows_of_no_whole_blocks(tmp_path):
+    name = f"{LAYER}.linear1.weight"
+    file = quantised_model()
+    retype(file, name, Q8_0, 34 * 64)
+    file.tensor(name).dims = (16, 128)
+    error = refused(tmp_path, file, ModelFormatError)
+    assert (error.subject, error.found) == (f"tensor '{name}' dims", "rows of 16 elements")
+
+
+@pytest.mark.parametrize("name", [f"{LAYER}.linear2.weight", "mimi.quantizer.rvq_first.output_proj.weight"])
+@pytest.mark.parametrize(("value", "shown"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "-infinity")])
+def test_quantised_file_with_a_scale_that_is_not_finite(tmp_path, name, value, shown):
+    file = quantised_model()
+    tensor = file.tensor(name)
+    data = bytearray(tensor.data)
+    data[34 * 7 : 34 * 7 + 2] = np.float16(value).tobytes()
+    tensor.data = bytes(data)
+    error = refused(tmp_path, file, ModelContractError)
+    assert (error.subject, error.found) == (f"tensor '{name}'", f"a scale of {shown} in block 7")
+
+
+def test_quantised_conv_is_no_class(tmp_path):
+    name = "mimi.encoder.model.12.conv.conv.weight"
+    file = quantised_model()
+    retype(file, name, Q8_0, 34 * 32 * 64)
+    file.tensor(name).dims = (32, 32, 64)
+    error = refused(tmp_path, file, ModelContractError)
+    assert (error.subject, error.found) == (f"tensor '{name}' type", "q8_0")
+    assert error.expected == "f32 beside the types of the other tensors"
 
 
 def test_quantised_file_with_one_projection_left_out(tmp_path):

@@ -1,0 +1,68 @@
+#include "layers/quantised_matrix.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "layers/product_pieces.h"
+
+namespace mimi {
+
+static_assert(QuantisedBlock::elements == quantised_group);
+
+QuantisedMatrix::QuantisedMatrix(std::span<const QuantisedBlock> blocks, std::size_t outputs, std::size_t inputs)
+    : outputs_(outputs),
+      groups_(inputs / quantised_group),
+      bytes_(count_blocks(outputs) * quantised_block_bytes(groups_) / sizeof(float)) {
+    auto* bytes = reinterpret_cast<std::uint8_t*>(bytes_.data());
+    for (std::size_t output = 0; output < outputs; ++output) {
+        std::uint8_t* block = bytes + output / block_outputs * quantised_block_bytes(groups_);
+        std::uint8_t* scales = block + groups_ * 8 * quantised_row_bytes;
+        const std::size_t lane = output % block_outputs;
+        for (std::size_t group = 0; group < groups_; ++group) {
+            const QuantisedBlock& stored = blocks[output * groups_ + group];
+            for (std::size_t i = 0; i < quantised_group; ++i)
+                block[(group * 8 + i / 4) * quantised_row_bytes + 4 * lane + i % 4] =
+                    static_cast<std::uint8_t>(stored.quants[i] + 128);
+            std::uint8_t* scale = scales + 2 * (group * block_outputs + lane);
+            scale[0] = static_cast<std::uint8_t>(stored.scale & 0xffu);
+            scale[1] = static_cast<std::uint8_t>(stored.scale >> 8);
+        }
+    }
+}
+
+const QuantisedColumn* QuantisedMatrix::quantise(const StepContext& context, const float* const* columns,
+                                                 std::size_t count) const {
+    auto* quantised = context.scratch.take_array<QuantisedColumn>(count);
+    const std::size_t inputs = groups_ * quantised_group;
+    auto* values = context.scratch.take_array<std::int8_t>(count * inputs);
+    float* scales = context.scratch.take(count * groups_);
+    auto* shifts = context.scratch.take_array<std::int32_t>(count * groups_);
+    const std::size_t pieces = std::min(context.pool.threads(), count);
+    context.pool.run(pieces, [&](std::size_t piece) {
+        for (std::size_t n = count * piece / pieces; n < count * (piece + 1) / pieces; ++n) {
+            quantised[n] = {values + n * inputs, scales + n * groups_, shifts + n * groups_};
+            context.kernels.quantise_column(columns[n], inputs, quantised[n]);
+        }
+    });
+    return quantised;
+}
+
+void QuantisedMatrix::multiply(const StepContext& context, const float* const* columns, float* const* rows,
+                               std::size_t count) const {
+    const ScratchArena::Mark mark(context.scratch);
+    const QuantisedColumn* quantised = quantise(context, columns, count);
+    share_product(context, outputs_, groups_ * quantised_group, count, [&](const ProductPiece& piece) {
+        context.kernels.quantised_matmul({
+            .weights = reinterpret_cast<const std::uint8_t*>(bytes_.data()),
+            .outputs = outputs_,
+            .groups = groups_,
+            .first_block = piece.first_block,
+            .last_block = piece.last_block,
+            .columns = quantised + piece.first_column,
+            .rows = rows + piece.first_column,
+            .count = piece.last_column - piece.first_column,
+        });
+    });
+}
+
+}  // namespace mimi
