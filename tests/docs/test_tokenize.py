@@ -58,7 +58,7 @@ def test_formats_and_their_files():
 def test_every_option_it_names_is_one():
     help_text = subprocess.run([MIMI, "tokenize", "--help"], capture_output=True, text=True, check=True).stdout
     named = {option for line in DOCUMENT.splitlines() for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", line)}
-    assert named - {"--row", "--head", "--address"} <= set(re.findall(r"--[a-z][a-z-]*", help_text))
+    assert named - {"--row", "--head", "--address", "--batch"} <= set(re.findall(r"--[a-z][a-z-]*", help_text))
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
