@@ -140,7 +140,7 @@ def test_a_refusal_names_the_frame_of_the_stream(tiny_model: CodecModel, pcm: np
     encoder = tiny_model.encoder(8)
     loud = pcm[: 3 * 1920].copy()
     loud[2 * 1920 :] = 3e38
-    with pytest.raises(NumericOverflowError, match="latent of frame 2"):
+    with pytest.raises(NumericOverflowError, match="state of frame 2"):
         encoder.push(loud)
 
 
