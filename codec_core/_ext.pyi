@@ -27,9 +27,14 @@ class CodecModel:
     """A loaded model: immutable, shared by every session."""
 
     @staticmethod
-    def open(path: str, numerics: str = "", isa: str = "", threads: int = 1) -> CodecModel:
+    def open(
+        path: str, numerics: str = "", isa: str = "", threads: int = 1, ram_budget_bytes: int = 0, window_slots: int = 0
+    ) -> CodecModel:
         """
         Reads, checks and packs a GGUF file. Empty `numerics`: what the file asks for. Empty `isa`: the best here.
+
+        `ram_budget_bytes`: most bytes of weights in memory, 0 for no limit; `window_slots`: slots of the tensor window, 0 for as
+        many as serve.
         """
 
     @property
@@ -59,9 +64,26 @@ class CodecModel:
     @property
     def weights_bytes(self) -> int: ...
     @property
+    def window_plan(self, /) -> dict[str, int]: ...
+    @property
+    def window_stats(self, /) -> dict[str, Any]: ...
+    @property
+    def encode_read_bytes(self) -> int: ...
+    @property
+    def decode_read_bytes(self) -> int: ...
+    @property
     def encoder_state_bytes(self) -> int: ...
     @property
     def decoder_state_bytes(self) -> int: ...
+
+def plan_window(path: str, ram_budget_bytes: int, numerics: str = "") -> dict[str, int]:
+    """
+    What of a model would stay in memory under a budget (0: no limit), without loading more than what always does.
+
+    Returns a dict of sizes in bytes and counts: budget_bytes, minimum_bytes (the least budget), full_bytes (from there on all
+    stays), fixed_bytes (what always stays), staging_bytes, layers, resident_layers, resident_bytes (fixed and layers),
+    streamed_bytes, slots, slot_bytes, memory_bytes. Raises as CodecModel.open().
+    """
 
 def flop_per_s(isa: str, threads: int, seconds: float) -> float:
     """

@@ -20,10 +20,10 @@ from codec_core.errors import (
     ModelAccessError,
     ModelFileError,
     SettingError,
-    UnavailableError,
 )
 from codec_core.rows import code_rows, pcm_rows
 from codec_core.session import DecoderSession, EncoderSession, Native, Session
+from codec_core.window import WindowStats, chosen_budget, stats_of
 
 _PACKAGED_MODELS = Path(__file__).parent / "models"
 
@@ -34,7 +34,7 @@ class ModelInfo:
 
     ``levels`` are in the file, ``default_levels`` is what a session gets unless told otherwise; ``context_steps`` is how far
     attention reaches, in steps of half a frame; ``isa`` is the instruction set its kernels use; ``weights_bytes`` is the one
-    packed copy in memory; the state sizes are per session.
+    packed copy in memory, or what of it is there under a budget; the state sizes are per session.
     """
 
     name: str
@@ -123,24 +123,25 @@ class CodecModel:
                 takes what the file asks for.
             threads: threads one step may use, the caller's included; None takes ``MIMI_THREADS``, else 1. No result depends
                 on it.
-            ram_budget_bytes: None. Running a model in less memory than its weights need is not offered by this version.
+            ram_budget_bytes: most bytes of weights in memory; None takes ``MIMI_RAM_BUDGET``, else no limit. Under a budget
+                that is smaller than the weights, layers are read again and again from the file, which must stay as it is; the
+                results are the same. Sessions and scratch come on top. See ``docs/tensor_window.md``.
 
         The instruction set is the best this machine has, or the one ``MIMI_ISA`` names (``scalar``, ``avx2``, ``avx512``,
         ``avx512_vnni``).
 
         Raises:
             ModelAccessError, ModelFormatError, ModelContractError, CheckpointError: the file is refused.
-            SettingError: an argument outside its legal values.
+            SettingError: an argument outside its legal values, or a budget that is too small, naming the least.
             UnavailableError: legal, but not on this machine or in this version.
 
         """
-        if ram_budget_bytes is not None:
-            raise UnavailableError("ram_budget_bytes", str(ram_budget_bytes), "None: this version keeps all weights in memory")
+        budget = chosen_budget(ram_budget_bytes)
         path = resolve_model_path(path_or_name)
         before = _identity(path)
         try:
             native = _ext.CodecModel.open(
-                os.fspath(path), numerics or "", os.environ.get("MIMI_ISA", ""), _chosen_threads(threads)
+                os.fspath(path), numerics or "", os.environ.get("MIMI_ISA", ""), _chosen_threads(threads), budget
             )
         except ModelFileError as error:
             if os.fspath(path) in error.subject:
@@ -156,9 +157,9 @@ class CodecModel:
         return f"<CodecModel {info.name}: {info.weight_class}, {info.numerics} numerics, {info.levels} levels, {info.isa}>"
 
     @property
-    def window_stats(self) -> None:
-        """Counters of the weight window; None where all weights are resident."""
-        return None
+    def window_stats(self) -> WindowStats | None:
+        """Counters of the tensor window; None where all weights are resident."""
+        return stats_of(self._native)
 
     def encoder(self, levels: int | None = None) -> EncoderSession:
         """Return a new stream from PCM to codes of ``levels`` (1 .. ``info.levels``; None: ``info.default_levels``)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -23,13 +24,49 @@ PRESETS: Final = {
     "full": SynthPreset("full", 64, 512, 8, 8, 2048, 250, 2048, 256, default_levels=8),
     "mini": SynthPreset("mini", 16, 128, 2, 8, 512, 250, 1024, 96),
     "tiny": SynthPreset("tiny", 4, 16, 2, 2, 32, 8, 32, 8),
+    "deep": SynthPreset("deep", 4, 64, 24, 4, 256, 16, 64, 16),
 }
-"""``full`` has the sizes of Mimi v0.1, ``mini`` those of the embedded default, ``tiny`` runs in no time."""
+"""``full`` has the sizes of Mimi v0.1, ``mini`` those of the embedded default, ``tiny`` runs in no time; ``deep`` has long
+transformers, of any size (:func:`deep_preset`), for the tensor window."""
+
+
+def deep_preset(
+    layers: int | None = None,
+    dim: int | None = None,
+    heads: int | None = None,
+    mlp_width: int | None = None,
+    context_steps: int | None = None,
+) -> SynthPreset:
+    """Return the preset ``deep`` with other sizes; what is not given stays, but ``mlp_width`` is four times ``dim``.
+
+    Raises:
+        SettingError: a size below 1, or heads that do not cut ``dim`` into even widths.
+
+    """
+    deep = PRESETS["deep"]
+    width = 4 * dim if dim is not None and mlp_width is None else mlp_width
+    preset = replace(
+        deep,
+        layers=_checked_size("layers", layers, deep.layers),
+        dim=_checked_size("dim", dim, deep.dim),
+        heads=_checked_size("heads", heads, deep.heads),
+        mlp_width=_checked_size("mlp_width", width, deep.mlp_width),
+        context_steps=_checked_size("context_steps", context_steps, deep.context_steps),
+    )
+    if preset.dim % (2 * preset.heads):
+        raise SettingError("heads", str(preset.heads), f"heads of an even width that divide {preset.dim}")
+    return preset
+
+
+def _checked_size(name: str, given: int | None, default: int) -> int:
+    if given is not None and given < 1:
+        raise SettingError(name, str(given), "at least 1")
+    return default if given is None else given
 
 
 def write_synthetic(
     destination: str | os.PathLike[str],
-    preset: str = "full",
+    preset: str | SynthPreset = "full",
     force: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
@@ -37,7 +74,7 @@ def write_synthetic(
 
     Args:
         destination: the ``.safetensors`` file to write.
-        preset: a key of :data:`PRESETS`.
+        preset: a key of :data:`PRESETS`, or sizes of one's own.
         force: whether an existing file may be replaced.
         progress: called now and then with (bytes written, bytes in all).
 
@@ -49,10 +86,12 @@ def write_synthetic(
         OutputExistsError: ``destination`` exists and ``force`` is false.
 
     """
-    if preset not in PRESETS:
-        raise SettingError("preset", preset, " or ".join(PRESETS))
-    tensors = dict(sorted(plan_tensors(PRESETS[preset]).items()))
-    header = build_header(((name, "F32", tensor.shape) for name, tensor in tensors.items()), _metadata(PRESETS[preset]))
+    if isinstance(preset, str):
+        if preset not in PRESETS:
+            raise SettingError("preset", preset, " or ".join(PRESETS))
+        preset = PRESETS[preset]
+    tensors = dict(sorted(plan_tensors(preset).items()))
+    header = build_header(((name, "F32", tensor.shape) for name, tensor in tensors.items()), _metadata(preset))
     total = len(header) + sum(4 * tensor.elements for tensor in tensors.values())
     with atomic_output(destination, replace=force, error=CheckpointError) as temporary, temporary.open("wb") as file:
         done = file.write(header)

@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from codec_core import CodecModel, __version__
 from codec_core.cli.report import print_error
 from codec_core.errors import CodecError, SettingError
+from codec_core.window import parse_budget
 from server.app import create_app
 from server.client_address import checked_proxies
 from server.process import bind, serve, url_of
@@ -41,12 +42,13 @@ def run(**given: Any) -> None:
         checked_proxies(settings.trusted_proxy_list)
         if settings.tracing == "otel":
             start_tracing(__version__)
+        budget = None if settings.ram_budget is None else parse_budget(settings.ram_budget, "--ram-budget")
         listener = bind(settings)
     except SettingError as error:
         print_error(error)
         raise typer.Exit(2) from error
     try:
-        model = CodecModel.open(settings.model, settings.numerics, settings.threads)
+        model = CodecModel.open(settings.model, settings.numerics, settings.threads, budget)
     except CodecError as error:
         print_error(error)
         raise typer.Exit(1) from error

@@ -46,7 +46,14 @@ async def info(request: Request) -> dict[str, Any]:
     service = service_of(request)
     model = asdict(service.model.info)
     del model["path"]
-    return {"version": version(), "model": model, "protocol": _protocol(), "limits": _limits(service), "load": _load(service)}
+    return {
+        "version": version(),
+        "model": model,
+        "protocol": _protocol(),
+        "limits": _limits(service),
+        "load": _load(service),
+        "window": _window(service),
+    }
 
 
 def _protocol() -> dict[str, Any]:
@@ -85,3 +92,9 @@ def _load(service: Service) -> dict[str, Any]:
         "waiting_frames": service.executor.waiting_frames,
         **asdict(service.executor.stats),
     }
+
+
+def _window(service: Service) -> dict[str, Any] | None:
+    """Counters of the tensor window; null where all weights are resident."""
+    stats = service.model.window_stats
+    return None if stats is None else asdict(stats)

@@ -60,4 +60,12 @@ METRICS: Final[dict[str, MetricRow]] = {
     "mimi_http_requests_total": MetricRow("counter", ("method", "status"), "HTTP requests answered."),
     "mimi_audits_total": MetricRow("counter", (), "Looks of the watchdog."),
     "mimi_leaked_leases_total": MetricRow("counter", ("kind",), "Places that the watchdog had to give back: each is a fault."),
+    "mimi_window_read_bytes": MetricRow("gauge", (), "Bytes of weights read again from the model's file."),
+    "mimi_window_hits": MetricRow("gauge", (), "Layers that the tensor window had ready when a step asked."),
+    "mimi_window_stalls": MetricRow("gauge", (), "Layers that a step had to wait for."),
+    "mimi_window_stall_seconds": MetricRow("gauge", (), "Time that steps waited for layers."),
+    "mimi_window_failed_loads": MetricRow("gauge", (), "Reads of layers that failed."),
+    "mimi_window_resident_bytes": MetricRow("gauge", (), "Weights that stay in memory, under a RAM budget."),
+    "mimi_window_streamed_bytes": MetricRow("gauge", (), "Weights that pass through the tensor window."),
+    "mimi_window_major_faults": MetricRow("gauge", (), "Pages that the process had to fetch from a disk, under a RAM budget."),
 }

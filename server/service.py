@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
 import numpy as np
 from starlette.requests import HTTPConnection
 
 from codec_core import CodecModel
 from codec_core.errors import CodecError, InternalError
+from codec_core.window import WindowStats
 from server.admission import Admission, demand_of
 from server.calibration import calibrate
 from server.codec_executor import CodecExecutor
@@ -25,6 +29,16 @@ from server.store_choice import store_for
 from server.watchdog import Watchdog
 from server.wire_settings import Offer
 
+WINDOW_GAUGES: Final[dict[str, Callable[[WindowStats], float]]] = {
+    "mimi_window_read_bytes": lambda stats: stats.bytes_read,
+    "mimi_window_hits": lambda stats: stats.hits,
+    "mimi_window_stalls": lambda stats: stats.stalls,
+    "mimi_window_stall_seconds": lambda stats: stats.stall_ms / 1000,
+    "mimi_window_failed_loads": lambda stats: stats.failed_loads,
+    "mimi_window_resident_bytes": lambda stats: stats.resident_bytes,
+    "mimi_window_streamed_bytes": lambda stats: stats.streamed_bytes,
+    "mimi_window_major_faults": lambda stats: stats.major_faults,
+}
 SELF_TEST_SEED = 24_000
 
 
@@ -150,6 +164,14 @@ def _describe(service: Service) -> None:
     metrics.observe("mimi_predicted_latency_seconds", lambda: admission.load().predicted_latency_s)
     metrics.observe("mimi_late_share", lambda: admission.late_share)
     metrics.observe("mimi_session_capacity", lambda: stream_capacity(service))
+    for name, fact in WINDOW_GAUGES.items():
+        metrics.observe(name, partial(_window_fact, service.model, fact))
+
+
+def _window_fact(model: CodecModel, fact: Callable[[WindowStats], float]) -> float:
+    """Read one counter of the tensor window; 0 where all weights are resident."""
+    stats = model.window_stats
+    return 0.0 if stats is None else fact(stats)
 
 
 def stream_capacity(service: Service) -> int:

@@ -15,6 +15,7 @@ from codec_core.bench.timing import CallTimes, time_calls
 from codec_core.errors import UnavailableError
 from codec_core.model import CodecModel
 from codec_core.variant import open_variant
+from codec_core.window import WindowStats
 
 DIRECTIONS: Final = ("encode", "decode", "duplex")
 
@@ -105,6 +106,8 @@ class Speed:
     """By levels."""
     stages: list[StageTimes] = field(default_factory=list)
     """Only where a profile was asked for."""
+    windows: list[WindowStats] = field(default_factory=list)
+    """What the tensor window of each variant has done; none where all weights are resident."""
     skipped: list[str] = field(default_factory=list)
     """What this machine cannot run, and why."""
 
@@ -142,6 +145,8 @@ class _Measuring:
                     self._speed.skipped.append(str(error))
                 continue
             self._measure_variant(variant, inspection)
+            if variant.window_stats is not None:
+                self._speed.windows.append(variant.window_stats)
         if not self._speed.measurements:
             raise UnavailableError("instruction set", ", ".join(self._choice.isas), " or ".join(_ext.Kernels.usable_isas()))
         return self._speed

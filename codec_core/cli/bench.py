@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -20,9 +21,10 @@ from codec_core.bench.peers import OURS, PEERS, Contender
 from codec_core.bench.speed import Choice, Speed, measure_speed
 from codec_core.bench.streams import SteadyState
 from codec_core.cli import bench_report
-from codec_core.cli.options import JsonOption, ModelOption
+from codec_core.cli.options import BudgetOption, JsonOption, ModelOption
 from codec_core.cli.report import announced_progress, print_json, print_warning, progress_bar
 from codec_core.errors import SettingError, UnavailableError
+from codec_core.window import BUDGET_VARIABLE
 
 ALL_ISAS: Final = "all"
 BATCHES: Final = "1,4,16"
@@ -53,6 +55,7 @@ def command(
     ] = None,
     isa: Annotated[str, typer.Option(envvar="MIMI_ISA", help="Instruction sets, or all; without it, the best here.")] = "",
     threads: Annotated[str, typer.Option(envvar="MIMI_THREADS", help="Threads of one step, comma-separated.")] = "1",
+    ram_budget: BudgetOption = None,
     seconds: Annotated[float, typer.Option(min=0.0, max=600.0, help="Time to spend on each figure.")] = 1.0,
     profile: Annotated[bool, typer.Option("--profile", help="Also show where the time goes, on one thread.")] = False,
     peers: Annotated[bool, typer.Option("--peers", help="Compare with moshi, rustymimi and transformers instead.")] = False,
@@ -66,6 +69,9 @@ def command(
     medians, by the clock and in CPU time; the limit is the least time that the model's multiplications and the reading of its
     weights can take on this machine. Memory and loading are measured in processes of their own.
     """
+    if ram_budget is not None:
+        # For all that is opened from here on, in other processes too.
+        os.environ[BUDGET_VARIABLE] = str(ram_budget)
     if peers:
         pythons = [str(path) for path in peer_python or [Path(sys.executable)]]
         # Peers compute what Kyutai's own code does, so ours does.
@@ -131,6 +137,7 @@ def _fields(opened: CodecModel, host: dict[str, Any], speed: Speed, memory: Memo
             "work": {str(levels): asdict(work) for levels, work in speed.workloads.items()},
         },
         "stages": [asdict(stages) for stages in speed.stages],
+        "windows": [asdict(stats) for stats in speed.windows],
         "skipped": speed.skipped,
         "memory": asdict(memory) | {"overhead_bytes": memory.overhead_bytes, "within_bound": memory.within_bound},
         "loading": asdict(loading),

@@ -17,6 +17,7 @@ from codec_core.bench.speed import Measurement, Speed
 from codec_core.bench.stages import StageTimes
 from codec_core.cli.report import human_bytes, printable, result_console
 from codec_core.model import ModelInfo
+from codec_core.window import WindowStats
 
 _BAR_COLUMNS: Final = 40
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
@@ -52,7 +53,19 @@ def print_report(info: ModelInfo, host: dict[str, Any], speed: Speed, memory: Me
         console.print(_work_line(levels, work))
     for stages in speed.stages:
         _print_stages(console, stages)
+    for stats in speed.windows:
+        console.print(window_line(stats))
     _print_memory(console, memory, loading)
+
+
+def window_line(stats: WindowStats) -> str:
+    """Sum up what a tensor window has done, in one line."""
+    asked = max(stats.hits + stats.stalls, 1)
+    return (
+        f"tensor window: {human_bytes(stats.bytes_read)} read, {human_bytes(stats.encode_read_bytes)} a frame to encode and"
+        f" {human_bytes(stats.decode_read_bytes)} to decode; {100 * stats.hits / asked:.0f} % of layers were there,"
+        f" {stats.stall_ms:.0f} ms waited for the others; {stats.major_faults} major page faults"
+    )
 
 
 def print_comparison(info: ModelInfo, host: dict[str, Any], found: Comparison) -> None:

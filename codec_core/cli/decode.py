@@ -11,7 +11,7 @@ import typer
 from codec_core import CodecModel
 from codec_core.atomic_file import require_other_file
 from codec_core.audio_file import STANDARD_INPUT, SoundWriter, open_wav
-from codec_core.cli.options import JsonOption, ModelOption, NumericsOption, ThreadsOption
+from codec_core.cli.options import BudgetOption, JsonOption, ModelOption, NumericsOption, ThreadsOption
 from codec_core.cli.report import Progress, print_json, print_warning, progress_bar
 from codec_core.codes_file import CodesDocument, CodesFormat, read_codes, read_codes_from_input, require_levels
 from codec_core.corpus.reader import Corpus
@@ -31,6 +31,7 @@ def command(
     model: ModelOption = "default",
     numerics: NumericsOption = None,
     threads: ThreadsOption = None,
+    ram_budget: BudgetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Decode codes to an audio file.
@@ -41,7 +42,7 @@ def command(
     if codes != STANDARD_INPUT:
         require_other_file(codes, output, error=AudioFileError)
     with open_wav(output) as writer, progress_bar("decoding") as progress:
-        opened = CodecModel.open(model, numerics=numerics, threads=threads)
+        opened = CodecModel.open(model, numerics=numerics, threads=threads, ram_budget_bytes=ram_budget)
         require_levels(document, opened.info.levels, "standard input" if codes == STANDARD_INPUT else codes)
         _warn_if_foreign(document, opened)
         decode_document(opened, document, writer, progress)

@@ -12,7 +12,7 @@ import typer
 from codec_core import CodecModel
 from codec_core.atomic_file import require_other_file
 from codec_core.audio_file import STANDARD_INPUT, AudioReader
-from codec_core.cli.options import JsonOption, LevelsOption, ModelOption, NumericsOption, ThreadsOption
+from codec_core.cli.options import BudgetOption, JsonOption, LevelsOption, ModelOption, NumericsOption, ThreadsOption
 from codec_core.cli.report import Progress, print_json, print_warning, progress_bar
 from codec_core.codes_file import CodesDocument, format_of, write_codes
 from codec_core.errors import CodesFileError
@@ -29,6 +29,7 @@ def command(
     model: ModelOption = "default",
     numerics: NumericsOption = None,
     threads: ThreadsOption = None,
+    ram_budget: BudgetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Encode an audio file to codes.
@@ -39,7 +40,7 @@ def command(
     if audio != STANDARD_INPUT:
         require_other_file(audio, output, error=CodesFileError)
     with AudioReader(audio) as reader, progress_bar("encoding") as progress:
-        opened = CodecModel.open(model, numerics=numerics, threads=threads)
+        opened = CodecModel.open(model, numerics=numerics, threads=threads, ram_budget_bytes=ram_budget)
         codes, samples = encode_file(opened, reader, levels, progress)
     warnings = _warnings(reader, samples)
     for warning in warnings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -12,9 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from codec_core import _ext
-from codec_core.cli.options import JsonOption
+from codec_core.cli.options import BudgetOption, JsonOption
 from codec_core.cli.report import human_bytes, print_json, printable, result_console
 from codec_core.model import resolve_model_path
+from codec_core.window import WindowPlan, plan_window
 
 BAR_COLUMNS = 24
 _SHOWN_ELSEWHERE = frozenset({"general.architecture", "general.name"})
@@ -23,21 +25,26 @@ _SHOWN_ELSEWHERE = frozenset({"general.architecture", "general.name"})
 def command(
     model: Annotated[str, typer.Argument(help="A model file (GGUF), a checkpoint, or the name of a model.")] = "default",
     tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
+    ram_budget: BudgetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what a model file holds: geometry, types, sizes, provenance.
 
     The file is checked as completely as when it is loaded; one that is broken is refused, saying why.
-    A checkpoint is first converted into the cache, once, and the file made from it is shown.
+    A checkpoint is first converted into the cache, once, and the file made from it is shown. With a budget, also what of the
+    model would stay in memory under it and what would be read again and again.
     """
     path = str(resolve_model_path(model))
     found = _ext.inspect_model(path)
+    plan = None if ram_budget is None else plan_window(path, ram_budget)
     if as_json:
-        print_json({"path": path, **found})
+        print_json({"path": path, **found} | ({} if plan is None else {"window_plan": asdict(plan)}))
         return
     console = result_console()
     console.print(_facts(path, found))
     console.print(_sizes(found["tensors"]))
+    if plan is not None:
+        console.print(_window_facts(plan))
     if tensors:
         console.print(_tensor_table(found["tensors"]))
 
@@ -82,6 +89,24 @@ def _provenance(metadata: dict[str, Any]) -> Iterable[tuple[str, str]]:
     for label, key in (("source sha256", "moshi.mimi.source_sha256"), ("converter", "moshi.mimi.converter")):
         if key in metadata:
             yield label, str(metadata[key])
+
+
+def _window_facts(plan: WindowPlan) -> Table:
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_row("budget", f"{human_bytes(plan.budget_bytes)}, of which {human_bytes(plan.memory_bytes)} are used")
+    table.add_row("always stays", human_bytes(plan.fixed_bytes))
+    kept = f"{plan.resident_layers} of {plan.layers}"
+    if plan.streams:
+        table.add_row("layers that stay", f"{kept}, {human_bytes(plan.resident_bytes - plan.fixed_bytes)}")
+        table.add_row("read every frame", f"the others, {human_bytes(plan.streamed_bytes)} to encode it and decode it back")
+        slots = f"{plan.slots} of {human_bytes(plan.slot_bytes)}, filled through {human_bytes(plan.staging_bytes)}"
+        table.add_row("slots", slots)
+        table.add_row("budgets", f"from {human_bytes(plan.minimum_bytes)}; {human_bytes(plan.full_bytes)} hold everything")
+    else:
+        table.add_row("layers that stay", f"{kept}: nothing is read again")
+    return table
 
 
 def _family(name: str) -> str:

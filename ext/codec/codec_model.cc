@@ -6,6 +6,7 @@
 #include "kernels/dispatch.h"
 #include "model/contract.h"
 #include "model/weight_source.h"
+#include "weights/weight_file.h"
 
 namespace mimi {
 
@@ -32,6 +33,10 @@ std::size_t checked_threads(std::size_t threads) {
     return threads;
 }
 
+std::size_t fixed_weights_bytes(const SplitRvq& rvq, const MimiEncoder& encoder, const MimiDecoder& decoder) {
+    return rvq.size_bytes() + encoder.size_bytes() + decoder.size_bytes();
+}
+
 }  // namespace
 
 std::shared_ptr<const CodecModel> CodecModel::open(const std::string& path, const ModelOptions& options) {
@@ -47,8 +52,23 @@ CodecModel::CodecModel(const GgufReader& file, const ModelOptions& options)
       policy_(checked_policy(numerics_, geometry_)),
       kernels_(numerics_kernels(numerics_, choose_kernels(options.isa))),
       rvq_(policy_, geometry_.rvq, WeightSource(file)),
-      encoder_(policy_, geometry_, rvq_, WeightSource(file)),
-      decoder_(policy_, geometry_, rvq_, WeightSource(file)),
-      pool_(checked_threads(options.threads)) {}
+      encoder_(policy_, geometry_, rvq_, WeightSource(file), window_),
+      decoder_(policy_, geometry_, rvq_, WeightSource(file), window_),
+      pool_(checked_threads(options.threads)) {
+    const WindowPlan plan = window_.plan(fixed_weights_bytes(rvq_, encoder_, decoder_), options.window);
+    const PageCache page_cache = plan.streams() ? PageCache::bypass : PageCache::keep;
+    window_.bind(std::make_unique<WeightFile>(file.path(), file.identity(), page_cache), plan);
+}
+
+WindowPlan plan_model_window(const GgufReader& file, const ModelOptions& options) {
+    const Geometry geometry = read_geometry(file);
+    check_contract(file, geometry);
+    const NumericsPolicy policy = checked_policy(choose_numerics(file, options.numerics), geometry);
+    TensorWindow window;
+    const SplitRvq rvq(policy, geometry.rvq, WeightSource(file));
+    const MimiEncoder encoder(policy, geometry, rvq, WeightSource(file), window);
+    const MimiDecoder decoder(policy, geometry, rvq, WeightSource(file), window);
+    return window.plan(fixed_weights_bytes(rvq, encoder, decoder), options.window);
+}
 
 }  // namespace mimi

@@ -14,6 +14,7 @@
 #include "model/numerics.h"
 #include "model/split_rvq.h"
 #include "weights/gguf_reader.h"
+#include "weights/tensor_window.h"
 
 namespace mimi {
 
@@ -21,17 +22,21 @@ struct ModelOptions {
     std::string numerics;     // "kyutai", "ggml", "ggml-causal", or empty: what the file asks for
     std::string isa;          // name of a kernel table, or empty: the best this machine has
     std::size_t threads = 1;  // threads one step may use, the caller included; 1 .. max_threads
+    WindowOptions window = {};
 };
 
 constexpr std::size_t max_threads = 256;
 
 class CodecModel {
 public:
-    // Reads, checks and packs the file at `path`; afterwards the file is closed. Errors: model_access, model_format,
-    // model_contract, setting, unavailable.
+    // Reads, checks and packs the file at `path`. Afterwards it is closed, unless layers pass through the tensor window; then
+    // it must stay as it is, and a step may fail with model_access. Errors: model_access, model_format, model_contract,
+    // setting, unavailable.
     static std::shared_ptr<const CodecModel> open(const std::string& path, const ModelOptions& options);
 
     CodecModel(const GgufReader& file, const ModelOptions& options);
+    // The window's lanes use what the encoder and the decoder own.
+    ~CodecModel() { window_.unbind(); }
     CodecModel(const CodecModel&) = delete;
     CodecModel& operator=(const CodecModel&) = delete;
 
@@ -45,7 +50,9 @@ public:
     const MimiDecoder& decoder() const { return decoder_; }
     ThreadPool& pool() const { return pool_; }
     ScratchPool& scratches() const { return scratches_; }
-    std::size_t weights_bytes() const { return rvq_.size_bytes() + encoder_.size_bytes() + decoder_.size_bytes(); }
+    const TensorWindow& window() const { return window_; }
+    // In memory: all of them, or what the window's plan allows.
+    std::size_t weights_bytes() const { return window_.bound_plan().memory_bytes(); }
 
 private:
     Geometry geometry_;
@@ -54,11 +61,15 @@ private:
     Numerics numerics_;
     NumericsPolicy policy_;
     const KernelTable& kernels_;
+    TensorWindow window_;
     SplitRvq rvq_;
     MimiEncoder encoder_;
     MimiDecoder decoder_;
     mutable ThreadPool pool_;
     mutable ScratchPool scratches_;
 };
+
+// What the file's weights would come to under `options`, without loading more than what always stays. Errors as open().
+WindowPlan plan_model_window(const GgufReader& file, const ModelOptions& options);
 
 }  // namespace mimi

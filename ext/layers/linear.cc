@@ -54,13 +54,30 @@ const float** PackedMatrix::gather(const StepContext& context, const float* cons
     return copies;
 }
 
-void PackedMatrix::multiply(const StepContext& context, const float* bias, const float* const* columns, float* const* rows,
-                            std::size_t count) const {
+// Tile by tile, as wide as a cache line is long: each line of the rows is read once, however many of them fall into one set.
+void PackedMatrix::pack_rows(const float* rows, std::size_t first, std::size_t count, float* packed) const {
+    for (std::size_t begin = 0; begin < count; begin += block_outputs) {
+        float* block = packed + (first + begin) * inputs_;
+        const std::size_t outputs = std::min<std::size_t>(block_outputs, count - begin);
+        if (outputs < block_outputs) std::fill_n(block, inputs_ * block_outputs, 0.0f);
+        for (std::size_t tile = 0; tile < inputs_; tile += block_outputs) {
+            const std::size_t end = std::min<std::size_t>(inputs_, tile + block_outputs);
+            for (std::size_t o = 0; o < outputs; ++o) {
+                const float* row = rows + (begin + o) * inputs_;
+                for (std::size_t position = tile; position < end; ++position)
+                    block[position * block_outputs + o] = row[input_at(position)];
+            }
+        }
+    }
+}
+
+void PackedMatrix::multiply(const StepContext& context, const float* packed, const float* bias, const float* const* columns,
+                            float* const* rows, std::size_t count) const {
     const ScratchArena::Mark mark(context.scratch);
     const bool gathered = outputs_ >= gather_outputs && (!form_.offsets.empty() || count >= gather_columns);
     if (gathered) columns = gather(context, columns, count);
     const MatmulTask whole{
-        .weights = values_.data(),
+        .weights = packed,
         .bias = bias,
         .outputs = outputs_,
         .reduction = inputs_,
@@ -107,11 +124,31 @@ Linear::Linear(const NumericsPolicy& policy, const StoredMatrix& weight, std::si
                MatrixForm form)
     : matrix_(packed(policy, weight, outputs, inputs, std::move(form))) {}
 
+Linear::Linear(const NumericsPolicy& policy, bool quantised, std::size_t outputs, std::size_t inputs)
+    : matrix_(quantised ? decltype(matrix_)(QuantisedMatrix(outputs, inputs))
+                        : decltype(matrix_)(PackedMatrix(policy, outputs, inputs))) {}
+
 std::size_t Linear::size_bytes() const {
     return std::visit([](const auto& matrix) { return matrix.size_bytes(); }, matrix_);
 }
 
-void Linear::step(const StepContext& context, const Activations& in, const Activations& out) const {
+std::size_t Linear::packed_bytes() const {
+    return std::visit([](const auto& matrix) { return matrix.packed_bytes(); }, matrix_);
+}
+
+std::size_t Linear::stored_row_bytes() const {
+    return std::visit([](const auto& matrix) { return matrix.stored_row_bytes(); }, matrix_);
+}
+
+void Linear::pack_rows(const std::byte* stored, std::size_t first, std::size_t count, std::byte* packed) const {
+    if (const auto* quantised = std::get_if<QuantisedMatrix>(&matrix_))
+        quantised->pack_rows(reinterpret_cast<const QuantisedBlock*>(stored), first, count, packed);
+    else
+        std::get<PackedMatrix>(matrix_).pack_rows(reinterpret_cast<const float*>(stored), first, count,
+                                                  reinterpret_cast<float*>(packed));
+}
+
+void Linear::step(const StepContext& context, const std::byte* packed, const Activations& in, const Activations& out) const {
     const ScratchArena::Mark mark(context.scratch);
     const std::size_t count = in.lanes * in.rows;
     const float** columns = context.scratch.take_array<const float*>(count);
@@ -123,10 +160,13 @@ void Linear::step(const StepContext& context, const Activations& in, const Activ
         }
     }
     if (const auto* quantised = std::get_if<QuantisedMatrix>(&matrix_))
-        return quantised->multiply(context, columns, rows, count);
+        return quantised->multiply(context, packed, columns, rows, count);
     const PackedMatrix& plain = std::get<PackedMatrix>(matrix_);
     plain.round_operand(context, in);
-    plain.multiply(context, nullptr, columns, rows, count);
+    if (packed == nullptr)
+        plain.multiply(context, nullptr, columns, rows, count);
+    else
+        plain.multiply(context, reinterpret_cast<const float*>(packed), nullptr, columns, rows, count);
 }
 
 }  // namespace mimi

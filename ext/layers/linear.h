@@ -45,11 +45,29 @@ public:
         }
     }
 
+    // A matrix whose packed values somebody else keeps: packed_bytes() of them, aligned to 64 bytes, filled by pack_rows().
+    PackedMatrix(const NumericsPolicy& policy, std::size_t outputs, std::size_t inputs, MatrixForm form = {})
+        : outputs_(outputs), inputs_(inputs), form_(std::move(form)) {
+        arrange(policy);
+    }
+
+    // Of its own values; 0 where somebody else keeps them.
     std::size_t size_bytes() const { return values_.size_bytes(); }
+    std::size_t packed_bytes() const { return count_blocks(outputs_) * inputs_ * block_outputs * sizeof(float); }
+    std::size_t stored_row_bytes() const { return inputs_ * sizeof(float); }
+
+    // Packs rows first .. first + count - 1, [count][inputs] as a file stores them; `first` is a multiple of block_outputs, and
+    // so is `count` unless these are the last rows. Only for a matrix without conv operands.
+    void pack_rows(const float* rows, std::size_t first, std::size_t count, float* packed) const;
 
     // rows[n][0 .. outputs) = W columns[n] + bias, for n < count; `bias` may be nullptr.
     void multiply(const StepContext& context, const float* bias, const float* const* columns, float* const* rows,
-                  std::size_t count) const;
+                  std::size_t count) const {
+        multiply(context, values_.data(), bias, columns, rows, count);
+    }
+    // The same by values that somebody else keeps.
+    void multiply(const StepContext& context, const float* packed, const float* bias, const float* const* columns,
+                  float* const* rows, std::size_t count) const;
 
     // Rounds every row of `in` to what the operands can hold, in place; under most numerics nothing changes.
     void round_operand(const StepContext& context, const Activations& in) const;
@@ -79,9 +97,23 @@ public:
     Linear(const NumericsPolicy& policy, const StoredMatrix& weight, std::size_t outputs, std::size_t inputs,
            MatrixForm form = {});
 
+    // One whose packed weights somebody else keeps, and gives to each step; `quantised` says that they are stored as q8_0.
+    Linear(const NumericsPolicy& policy, bool quantised, std::size_t outputs, std::size_t inputs);
+
     // in: [lane][rows][inputs], rounded in place where the form's operands ask for it -> out: [lane][rows][outputs]
-    void step(const StepContext& context, const Activations& in, const Activations& out) const;
+    void step(const StepContext& context, const Activations& in, const Activations& out) const {
+        step(context, nullptr, in, out);
+    }
+    // The same by packed weights that somebody else keeps.
+    void step(const StepContext& context, const std::byte* packed, const Activations& in, const Activations& out) const;
+
+    // Of weights of its own; 0 where somebody else keeps them.
     std::size_t size_bytes() const;
+    std::size_t packed_bytes() const;
+    // Of one row [inputs] as the file stores it.
+    std::size_t stored_row_bytes() const;
+    // Packs `count` stored rows from row `first` on into packed_bytes() of memory; see PackedMatrix::pack_rows().
+    void pack_rows(const std::byte* stored, std::size_t first, std::size_t count, std::byte* packed) const;
 
 private:
     std::variant<PackedMatrix, QuantisedMatrix> matrix_;

@@ -10,16 +10,21 @@ namespace mimi {
 static_assert(QuantisedBlock::elements == quantised_group);
 
 QuantisedMatrix::QuantisedMatrix(std::span<const QuantisedBlock> blocks, std::size_t outputs, std::size_t inputs)
-    : outputs_(outputs),
-      groups_(inputs / quantised_group),
-      bytes_(count_blocks(outputs) * quantised_block_bytes(groups_) / sizeof(float)) {
-    auto* bytes = reinterpret_cast<std::uint8_t*>(bytes_.data());
-    for (std::size_t output = 0; output < outputs; ++output) {
+    : outputs_(outputs), groups_(inputs / quantised_group), bytes_(packed_bytes() / sizeof(float)) {
+    pack_rows(blocks.data(), 0, outputs, reinterpret_cast<std::byte*>(bytes_.data()));
+}
+
+void QuantisedMatrix::pack_rows(const QuantisedBlock* rows, std::size_t first, std::size_t count, std::byte* packed) const {
+    auto* bytes = reinterpret_cast<std::uint8_t*>(packed);
+    for (std::size_t row = 0; row < count; ++row) {
+        const std::size_t output = first + row;
         std::uint8_t* block = bytes + output / block_outputs * quantised_block_bytes(groups_);
         std::uint8_t* scales = block + groups_ * 8 * quantised_row_bytes;
         const std::size_t lane = output % block_outputs;
+        // A slot may hold another layer's weights where this matrix has none.
+        if (lane == 0 && outputs_ - output < block_outputs) std::fill_n(block, quantised_block_bytes(groups_), std::uint8_t{0});
         for (std::size_t group = 0; group < groups_; ++group) {
-            const QuantisedBlock& stored = blocks[output * groups_ + group];
+            const QuantisedBlock& stored = rows[row * groups_ + group];
             for (std::size_t i = 0; i < quantised_group; ++i)
                 block[(group * 8 + i / 4) * quantised_row_bytes + 4 * lane + i % 4] =
                     static_cast<std::uint8_t>(stored.quants[i] + 128);
@@ -47,13 +52,14 @@ const QuantisedColumn* QuantisedMatrix::quantise(const StepContext& context, con
     return quantised;
 }
 
-void QuantisedMatrix::multiply(const StepContext& context, const float* const* columns, float* const* rows,
-                               std::size_t count) const {
+void QuantisedMatrix::multiply(const StepContext& context, const std::byte* packed, const float* const* columns,
+                               float* const* rows, std::size_t count) const {
     const ScratchArena::Mark mark(context.scratch);
     const QuantisedColumn* quantised = quantise(context, columns, count);
     share_product(context, outputs_, groups_ * quantised_group, count, [&](const ProductPiece& piece) {
         context.kernels.quantised_matmul({
-            .weights = reinterpret_cast<const std::uint8_t*>(bytes_.data()),
+            .weights = packed != nullptr ? reinterpret_cast<const std::uint8_t*>(packed)
+                                         : reinterpret_cast<const std::uint8_t*>(bytes_.data()),
             .outputs = outputs_,
             .groups = groups_,
             .first_block = piece.first_block,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/finite.h"
 #include "layers/overflow.h"
@@ -47,28 +48,31 @@ void rotate(RotaryLayout layout, float* head, std::size_t head_dim, const float*
 
 }  // namespace
 
+TransformerMatrices::TransformerMatrices(const NumericsPolicy& policy, const TransformerGeometry& geometry, bool quantised)
+    : in_projection(policy, quantised, 3 * geometry.dim, geometry.dim),
+      out_projection(policy, quantised, geometry.dim, geometry.dim),
+      mlp_in(policy, quantised, geometry.mlp_width, geometry.dim),
+      mlp_out(policy, quantised, geometry.dim, geometry.mlp_width) {}
+
 TransformerLayer::TransformerLayer(const NumericsPolicy& policy, const TransformerGeometry& geometry,
-                                   const TransformerLayerWeights& weights, std::size_t layer)
+                                   std::shared_ptr<const TransformerMatrices> matrices, const TransformerLayerVectors& vectors,
+                                   std::size_t layer)
     : geometry_(geometry),
       rotary_layout_(policy.rotary_layout),
       layer_(layer),
-      in_projection_(policy, weights.in_projection, 3 * geometry.dim, geometry.dim),
-      out_projection_(policy, weights.out_projection, geometry.dim, geometry.dim),
-      mlp_in_(policy, weights.mlp_in, geometry.mlp_width, geometry.dim),
-      mlp_out_(policy, weights.mlp_out, geometry.dim, geometry.mlp_width),
-      norm1_weight_(owned(weights.norm1_weight)),
-      norm1_bias_(owned(weights.norm1_bias)),
-      norm2_weight_(owned(weights.norm2_weight)),
-      norm2_bias_(owned(weights.norm2_bias)),
-      layer_scale_1_(owned(weights.layer_scale_1)),
-      layer_scale_2_(owned(weights.layer_scale_2)) {}
+      matrices_(std::move(matrices)),
+      norm1_weight_(owned(vectors.norm1_weight)),
+      norm1_bias_(owned(vectors.norm1_bias)),
+      norm2_weight_(owned(vectors.norm2_weight)),
+      norm2_bias_(owned(vectors.norm2_bias)),
+      layer_scale_1_(owned(vectors.layer_scale_1)),
+      layer_scale_2_(owned(vectors.layer_scale_2)) {}
 
-std::size_t TransformerLayer::size_bytes() const {
-    return in_projection_.size_bytes() + out_projection_.size_bytes() + mlp_in_.size_bytes() + mlp_out_.size_bytes() +
-           6 * norm1_weight_.size_bytes();
-}
-
-void TransformerLayer::step(const StepContext& context, const Activations& x, const StepPositions& positions) const {
+void TransformerLayer::step(const StepContext& context, const std::byte* packed, const Activations& x,
+                            const StepPositions& positions) const {
+    const std::byte* packed_out = packed + matrices_->in_projection.packed_bytes();
+    const std::byte* packed_mlp_in = packed_out + matrices_->out_projection.packed_bytes();
+    const std::byte* packed_mlp_out = packed_mlp_in + matrices_->mlp_in.packed_bytes();
     const ScratchArena::Mark mark(context.scratch);
     const Activations normal = context.take(x.rows, geometry_.dim);
     const Activations update = context.take(x.rows, geometry_.dim);
@@ -79,26 +83,26 @@ void TransformerLayer::step(const StepContext& context, const Activations& x, co
         for (std::size_t t = 0; t < x.rows; ++t) state.prefetch_rings(layer_, state.position_steps() + t);
         norm(context.kernels, x, norm1_weight_, norm1_bias_, normal, lane);
     });
-    attend(context, normal, mixed, positions);
-    out_projection_.step(context, mixed, update);
+    attend(context, packed, normal, mixed, positions);
+    matrices_->out_projection.step(context, packed_out, mixed, update);
     context.each_lane([&](std::size_t lane) {
         add_scaled(x, update, layer_scale_1_, lane);
         norm(context.kernels, x, norm2_weight_, norm2_bias_, normal, lane);
     });
-    mlp_in_.step(context, normal, hidden);
+    matrices_->mlp_in.step(context, packed_mlp_in, normal, hidden);
     context.each_lane(
         [&](std::size_t lane) { context.kernels.gelu(hidden.row(lane, 0), hidden.row(lane, 0), hidden.row_floats()); });
-    mlp_out_.step(context, hidden, update);
+    matrices_->mlp_out.step(context, packed_mlp_out, hidden, update);
     context.each_lane([&](std::size_t lane) { add_scaled(x, update, layer_scale_2_, lane); });
 }
 
-void TransformerLayer::attend(const StepContext& context, const Activations& normal, const Activations& mixed,
-                              const StepPositions& positions) const {
+void TransformerLayer::attend(const StepContext& context, const std::byte* packed, const Activations& normal,
+                              const Activations& mixed, const StepPositions& positions) const {
     const ScratchArena::Mark mark(context.scratch);
     const Activations projected = context.take(normal.rows, 3 * geometry_.dim);
     const Activations turned = context.take(1, geometry_.head_dim);
     const Activations weights = context.take(1, count_blocks(geometry_.context_steps) * block_outputs);
-    in_projection_.step(context, normal, projected);
+    matrices_->in_projection.step(context, packed, normal, projected);
     context.each_lane([&](std::size_t lane) {
         remember(context, projected, positions, lane, turned.row(lane, 0));
         // Both rows of a frame look through one head's ring while it is in cache.

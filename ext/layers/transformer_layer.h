@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <memory>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -14,13 +14,21 @@
 
 namespace mimi {
 
-// A layer's tensors as the file stores them.
-struct TransformerLayerWeights {
-    StoredMatrix in_projection;   // [3 dim][dim]: query, key, value rows
-    StoredMatrix out_projection;  // [dim][dim]
-    StoredMatrix mlp_in;          // [mlp_width][dim]
-    StoredMatrix mlp_out;         // [dim][mlp_width]
-    std::vector<float> norm1_weight, norm1_bias, norm2_weight, norm2_bias, layer_scale_1, layer_scale_2;  // [dim]
+// The matrices of a layer, which every layer of a transformer shares: their sizes and how they are packed. The packed weights
+// are somebody else's: one block a layer, aligned to 64 bytes, with the matrices side by side in this order.
+struct TransformerMatrices {
+    // `quantised`: whether the file stores them as q8_0.
+    TransformerMatrices(const NumericsPolicy& policy, const TransformerGeometry& geometry, bool quantised);
+
+    Linear in_projection;   // [3 dim][dim]: query, key, value rows
+    Linear out_projection;  // [dim][dim]
+    Linear mlp_in;          // [mlp_width][dim]
+    Linear mlp_out;         // [dim][mlp_width]
+};
+
+// A layer's small tensors, which are always in memory, as the file stores them; each [dim].
+struct TransformerLayerVectors {
+    std::vector<float> norm1_weight, norm1_bias, norm2_weight, norm2_bias, layer_scale_1, layer_scale_2;
 };
 
 // What depends on the positions of a step's rows only, and so is the same for every layer and head.
@@ -33,12 +41,15 @@ struct StepPositions {
 
 class TransformerLayer {
 public:
-    TransformerLayer(const NumericsPolicy& policy, const TransformerGeometry& geometry, const TransformerLayerWeights& weights,
+    TransformerLayer(const NumericsPolicy& policy, const TransformerGeometry& geometry,
+                     std::shared_ptr<const TransformerMatrices> matrices, const TransformerLayerVectors& vectors,
                      std::size_t layer);
 
     // x: [lane][rows][dim], changed in place; the rows' keys and values go into the ring at the stream's next positions.
-    void step(const StepContext& context, const Activations& x, const StepPositions& positions) const;
-    std::size_t size_bytes() const;
+    // `packed` is the layer's block of packed weights.
+    void step(const StepContext& context, const std::byte* packed, const Activations& x, const StepPositions& positions) const;
+    // Of what is its own.
+    std::size_t size_bytes() const { return 6 * norm1_weight_.size_bytes(); }
 
 private:
     struct QueryPlace {
@@ -46,7 +57,7 @@ private:
         float* weights;  // scratch, room for the context rounded up to a multiple of 16
     };
 
-    void attend(const StepContext& context, const Activations& normal, const Activations& mixed,
+    void attend(const StepContext& context, const std::byte* packed, const Activations& normal, const Activations& mixed,
                 const StepPositions& positions) const;
     // `turned`: scratch of one head.
     void remember(const StepContext& context, const Activations& projected, const StepPositions& positions, std::size_t lane,
@@ -57,7 +68,7 @@ private:
     TransformerGeometry geometry_;
     RotaryLayout rotary_layout_;
     std::size_t layer_;
-    Linear in_projection_, out_projection_, mlp_in_, mlp_out_;
+    std::shared_ptr<const TransformerMatrices> matrices_;
     AlignedBuffer norm1_weight_, norm1_bias_, norm2_weight_, norm2_bias_, layer_scale_1_, layer_scale_2_;
 };
 

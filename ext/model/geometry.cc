@@ -17,7 +17,7 @@ namespace {
 // More than a sane file can have. They bound what a file may make a session allocate beyond the file's own size.
 constexpr std::size_t channel_cap = 8192;
 constexpr std::size_t mlp_width_cap = 65536;
-constexpr std::size_t layer_cap = 128;
+constexpr std::size_t layer_cap = 256;
 constexpr std::size_t level_cap = 64;
 constexpr std::size_t codebook_entries_cap = 65536;  // a code fits 16 bits
 constexpr std::size_t odd_kernel_cap = 31;

@@ -8,12 +8,12 @@
 namespace mimi {
 
 MimiDecoder::MimiDecoder(const NumericsPolicy& policy, const Geometry& geometry, const SplitRvq& rvq,
-                         const WeightSource& source)
+                         const WeightSource& source, TensorWindow& window)
     : geometry_(geometry),
       rvq_(rvq),
       layout_(std::make_shared<StateLayout>()),
       upsample_(geometry.upsample, source.values(tensor_names::upsample()), *layout_),
-      transformer_(policy, geometry.decoder_transformer, geometry.steps_per_frame(), "decoder", source, *layout_),
+      transformer_(policy, geometry.decoder_transformer, geometry.steps_per_frame(), "decoder", source, window, *layout_),
       seanet_(policy, geometry.decoder, source, *layout_) {}
 
 void MimiDecoder::step(const StepContext& context, const std::int32_t* codes, std::size_t levels, float* const* pcm) const {

@@ -14,12 +14,12 @@ void require_finite(const Activations& activations, const char* what) {
 }
 
 MimiEncoder::MimiEncoder(const NumericsPolicy& policy, const Geometry& geometry, const SplitRvq& rvq,
-                         const WeightSource& source)
+                         const WeightSource& source, TensorWindow& window)
     : geometry_(geometry),
       rvq_(rvq),
       layout_(std::make_shared<StateLayout>()),
       seanet_(policy, geometry.encoder, source, *layout_),
-      transformer_(policy, geometry.encoder_transformer, geometry.steps_per_frame(), "encoder", source, *layout_),
+      transformer_(policy, geometry.encoder_transformer, geometry.steps_per_frame(), "encoder", source, window, *layout_),
       downsample_(policy, geometry.downsample, source.values(tensor_names::downsample()), {}, *layout_,
                   policy.downsample_start) {}
 

@@ -16,15 +16,19 @@ namespace mimi {
 
 class MimiEncoder {
 public:
-    // `rvq` must outlive the encoder.
-    MimiEncoder(const NumericsPolicy& policy, const Geometry& geometry, const SplitRvq& rvq, const WeightSource& source);
+    // `rvq` and `window` must outlive the encoder; the window takes the transformer's layers, and must be bound before a step.
+    MimiEncoder(const NumericsPolicy& policy, const Geometry& geometry, const SplitRvq& rvq, const WeightSource& source,
+                TensorWindow& window);
 
     std::shared_ptr<const StateLayout> state_layout() const { return layout_; }
 
     // One frame of every lane: pcm[lane][frame_samples] -> codes[lane * levels + level]. Writes each state's future and
     // commits nothing. Error{numeric_overflow} naming the lane where the latent is not finite.
     void step(const StepContext& context, const float* const* pcm, std::size_t levels, std::int32_t* codes) const;
+    // Of what is not in the window.
     std::size_t size_bytes() const { return seanet_.size_bytes() + transformer_.size_bytes() + downsample_.size_bytes(); }
+    // Bytes of the file that one step reads.
+    std::uint64_t streamed_file_bytes() const { return transformer_.streamed_file_bytes(); }
 
 private:
     const Geometry geometry_;

@@ -21,6 +21,8 @@ public:
         return read_values(file_, tensor);
     }
     std::vector<float> values(const std::string& name) const { return read_values(file_, find_required(file_, name)); }
+    // Where a tensor lies, for who reads it later; valid as long as the file.
+    const GgufTensor& tensor(const std::string& name) const { return find_required(file_, name); }
 
 private:
     const GgufReader& file_;

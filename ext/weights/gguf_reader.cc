@@ -1,12 +1,10 @@
 #include "weights/gguf_reader.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -18,25 +16,6 @@ namespace {
 
 // Linux moves at most 2 GiB less a page in one call; staying under it keeps the loop the same everywhere.
 constexpr std::size_t largest_read_bytes = std::size_t{1} << 30;
-
-[[noreturn]] void refuse_access(const std::string& path, std::string found, std::string expected) {
-    throw Error(ErrorCode::model_access, "model file " + quoted(path), std::move(found), std::move(expected));
-}
-
-std::string system_message(int number) {
-    return std::generic_category().message(number);
-}
-
-std::string_view kind_name(mode_t mode) {
-    if (S_ISDIR(mode)) return "a directory";
-    if (S_ISFIFO(mode)) return "a FIFO";
-    if (S_ISSOCK(mode)) return "a socket";
-    return "a device";
-}
-
-std::int64_t modified_time_ns(const struct stat& status) {
-    return static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
-}
 
 std::string_view kept_type_name(const GgufValue& value) {
     if (std::holds_alternative<GgufArray>(value)) return "an array";
@@ -52,12 +31,12 @@ std::string_view kept_type_name(const GgufValue& value) {
 
 GgufReader::File::File(const std::string& path) : path_(path) {
     constexpr std::string_view expected = "a readable regular file";
-    if (path.find('\0') != std::string::npos) refuse_access(path, "a path with a NUL byte", std::string(expected));
+    if (path.find('\0') != std::string::npos) refuse_file_access(path, "a path with a NUL byte", std::string(expected));
     // Without O_NONBLOCK, opening a FIFO that nobody writes to would wait for ever.
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor_ < 0) refuse_access(path, system_message(errno), std::string(expected));
+    if (descriptor_ < 0) refuse_file_access(path, system_message(errno), std::string(expected));
     try {
-        record_identity();
+        identity_ = identify_file(descriptor_, path_);
     } catch (...) {
         ::close(descriptor_);
         throw;
@@ -68,23 +47,15 @@ GgufReader::File::~File() {
     ::close(descriptor_);
 }
 
-void GgufReader::File::record_identity() {
-    struct stat status = {};
-    if (::fstat(descriptor_, &status) != 0) refuse_access(path_, system_message(errno), "a file whose status can be read");
-    if (!S_ISREG(status.st_mode)) refuse_access(path_, std::string(kind_name(status.st_mode)), "a readable regular file");
-    size_bytes_ = static_cast<std::uint64_t>(status.st_size);
-    modified_ns_ = modified_time_ns(status);
-}
-
 void GgufReader::File::read_at(std::uint64_t offset, void* destination, std::size_t size) const {
     auto* out = static_cast<unsigned char*>(destination);
     while (size > 0) {
         const ssize_t got = ::pread(descriptor_, out, std::min(size, largest_read_bytes), static_cast<off_t>(offset));
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) refuse_access(path_, system_message(errno), "a file that can be read");
+        if (got < 0) refuse_file_access(path_, system_message(errno), "a file that can be read");
         if (got == 0) {
-            refuse_access(path_, "its end at byte " + std::to_string(offset),
-                          "the " + std::to_string(size_bytes_) + " bytes it had when it was opened");
+            refuse_file_access(path_, "its end at byte " + std::to_string(offset),
+                               "the " + std::to_string(identity_.size_bytes) + " bytes it had when it was opened");
         }
         out += got;
         offset += static_cast<std::uint64_t>(got);
@@ -93,14 +64,7 @@ void GgufReader::File::read_at(std::uint64_t offset, void* destination, std::siz
 }
 
 void GgufReader::File::require_unchanged() const {
-    struct stat status = {};
-    if (::fstat(descriptor_, &status) != 0) refuse_access(path_, system_message(errno), "a file whose status can be read");
-    const auto size_bytes = static_cast<std::uint64_t>(status.st_size);
-    if (size_bytes != size_bytes_) {
-        refuse_access(path_, "a size of " + std::to_string(size_bytes) + " bytes",
-                      "the " + std::to_string(size_bytes_) + " bytes it had when it was opened");
-    }
-    if (modified_time_ns(status) != modified_ns_) refuse_access(path_, "modified while in use", "a file that stays as it is");
+    require_same_file(descriptor_, path_, identity_);
 }
 
 GgufReader::GgufReader(const std::string& path) : path_(path), file_(path), header_(parse_gguf_header(file_)) {

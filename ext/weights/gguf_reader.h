@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weights/file_identity.h"
 #include "weights/gguf_format.h"
 #include "weights/gguf_header.h"
 
@@ -27,6 +28,9 @@ public:
     std::uint64_t file_size_bytes() const { return file_.size_bytes(); }
     const std::vector<GgufTensor>& tensors() const { return header_.tensors; }
     const std::map<std::string, GgufValue, std::less<>>& metadata() const { return header_.metadata; }
+
+    // The file as it was when it was opened.
+    const FileIdentity& identity() const { return file_.identity(); }
 
     // nullptr where there is no such tensor. Valid as long as the reader.
     const GgufTensor* find(std::string_view name) const;
@@ -52,17 +56,15 @@ private:
         ~File() override;
         File(const File&) = delete;
         File& operator=(const File&) = delete;
-        std::uint64_t size_bytes() const override { return size_bytes_; }
+        std::uint64_t size_bytes() const override { return identity_.size_bytes; }
+        const FileIdentity& identity() const { return identity_; }
         void read_at(std::uint64_t offset, void* destination, std::size_t size) const override;
         void require_unchanged() const;
 
     private:
-        void record_identity();
-
         std::string path_;
         int descriptor_ = -1;
-        std::uint64_t size_bytes_ = 0;
-        std::int64_t modified_ns_ = 0;
+        FileIdentity identity_;
     };
 
     const GgufScalar* scalar(std::string_view key, std::string_view expected) const;

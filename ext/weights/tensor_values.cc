@@ -114,6 +114,17 @@ std::vector<QuantisedBlock> read_blocks(const GgufReader& file, const GgufTensor
     return blocks;
 }
 
+void check_run(const GgufTensor& tensor, std::uint64_t start_bytes, const void* stored, std::size_t size_bytes) {
+    if (tensor.type == TensorType::f32) {
+        require_finite(tensor, start_bytes / sizeof(float), static_cast<const float*>(stored), size_bytes / sizeof(float));
+    } else if (tensor.type == TensorType::q8_0) {
+        require_finite_scales(tensor, start_bytes / sizeof(QuantisedBlock), static_cast<const QuantisedBlock*>(stored),
+                              size_bytes / sizeof(QuantisedBlock));
+    } else {
+        refuse_type(tensor, "f32 or q8_0");
+    }
+}
+
 void check_values(const GgufReader& file, const GgufTensor& tensor) {
     const auto ignore = [](std::size_t, const auto*, std::size_t) {};
     if (tensor.type == TensorType::f32) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/quantised_block.h"
-
 #include "weights/gguf_reader.h"
 
 namespace mimi {
@@ -18,6 +17,10 @@ std::vector<float> read_values(const GgufReader& file, const GgufTensor& tensor)
 // The blocks of a q8_0 tensor in file order. Error{model_contract} naming tensor and block where a scale is NaN or infinite,
 // and where the type is another.
 std::vector<QuantisedBlock> read_blocks(const GgufReader& file, const GgufTensor& tensor);
+
+// The same checks of a run of an f32 or q8_0 tensor's payload that is in memory already: `size_bytes` from its byte
+// `start_bytes` on, whole values or blocks.
+void check_run(const GgufTensor& tensor, std::uint64_t start_bytes, const void* stored, std::size_t size_bytes);
 
 // The same checks without keeping the values: reads the payload through a buffer of fixed size.
 void check_values(const GgufReader& file, const GgufTensor& tensor);

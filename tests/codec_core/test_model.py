@@ -15,7 +15,6 @@ from codec_core.errors import (
     ModelAccessError,
     ModelFormatError,
     SettingError,
-    UnavailableError,
 )
 
 
@@ -88,12 +87,6 @@ def test_threads_come_from_the_environment(tiny_model_path: Path, monkeypatch: p
     monkeypatch.setenv("MIMI_THREADS", "many")
     with pytest.raises(SettingError, match="many"):
         CodecModel.open(tiny_model_path)
-
-
-def test_a_weight_window_is_not_promised_silently(tiny_model_path: Path):
-    with pytest.raises(UnavailableError):
-        CodecModel.open(tiny_model_path, ram_budget_bytes=1 << 20)
-    assert CodecModel.open(tiny_model_path).window_stats is None
 
 
 def test_batches_of_the_wrong_shape_are_refused(tiny_model: CodecModel):

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from codec_core import _ext
+from codec_core.convert import convert_model
 from codec_core.errors import OutputExistsError, SettingError
-from codec_core.synth import PRESETS, write_synthetic
+from codec_core.synth import PRESETS, deep_preset, write_synthetic
 from codec_core.synth_tensors import plan_tensors
 
 SHA256 = {
     "full": "913842471bd2cadcf3ca31dc0d04f70ecae9c40218c9eeaf92db4830539bc91b",
     "mini": "c204341f23f74944a9112a9e7cdf543c4ac64e2b504fd08f061ee7abf1d9b9bd",
     "tiny": "d6a64892d827499423884cb158627b35d02e83a3ff4619978c602ebb648ecf8f",
+    "deep": "e6f12b9639939d0adbb0cf488a017123fc4bb979c5a0383de8743f84d79ad739",
 }
 
 
@@ -74,8 +77,25 @@ def test_only_the_small_presets_carry_their_geometry(tiny_checkpoint: Path) -> N
     assert geometry["quantizer"] == {"n_q": 32, "n_q_semantic": 1, "bins": 32, "codebook_dim": 8}
 
 
+def test_a_deep_model_has_the_sizes_asked_for(tmp_path: Path) -> None:
+    preset = deep_preset(layers=160, dim=16, heads=2, context_steps=4)
+    assert (preset.mlp_width, preset.context_steps) == (64, 4)
+    assert deep_preset() == PRESETS["deep"]
+    write_synthetic(tmp_path / "deep.safetensors", preset)
+    convert_model(tmp_path / "deep.safetensors", tmp_path / "deep.gguf")
+    found = _ext.inspect_model(str(tmp_path / "deep.gguf"))["geometry"]["encoder_transformer"]
+    sizes = {"layers": 160, "dim": 16, "heads": 2, "mlp_width": 64, "context_steps": 4}
+    assert {name: found[name] for name in sizes} == sizes
+
+
+@pytest.mark.parametrize("sizes", [{"layers": 0}, {"dim": 30}, {"heads": 3}, {"mlp_width": -1}, {"context_steps": 0}])
+def test_sizes_no_model_has(sizes: dict[str, int]) -> None:
+    with pytest.raises(SettingError):
+        deep_preset(**sizes)
+
+
 def test_refusals(tiny_checkpoint: Path, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="preset: found huge, expected full or mini or tiny"):
+    with pytest.raises(SettingError, match="preset: found huge, expected full or mini or tiny or deep"):
         write_synthetic(tmp_path / "x.safetensors", "huge")
     before = tiny_checkpoint.read_bytes()
     with pytest.raises(OutputExistsError):

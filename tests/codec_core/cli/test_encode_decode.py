@@ -216,3 +216,12 @@ def without_privileges() -> Iterator[None]:
         yield
     finally:
         os.setresuid(*before)
+
+
+def test_a_budget_changes_no_bit(mimi, recording: Path, tmp_path: Path) -> None:
+    for name, options in (("whole", ()), ("window", ("--ram-budget", "22MB"))):
+        codes = tmp_path / f"{name}.npy"
+        assert mimi("encode", recording, "-o", codes, *options).status == 0
+        assert mimi("decode", codes, "-o", tmp_path / f"{name}.wav", *options).status == 0
+    assert (tmp_path / "whole.npy").read_bytes() == (tmp_path / "window.npy").read_bytes()
+    assert (tmp_path / "whole.wav").read_bytes() == (tmp_path / "window.wav").read_bytes()

@@ -96,3 +96,27 @@ def test_inspect_to_a_pipe_is_plain_lines(mimi, tiny_gguf: Path, tmp_path: Path)
     lines = mimi("inspect", path, "--tensors").output.splitlines()
     assert any(str(path) in line for line in lines)
     assert all(line == line.rstrip() for line in lines)
+
+
+def test_a_budget(mimi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The bench sets it for all that it opens.
+    monkeypatch.setenv("MIMI_RAM_BUDGET", "1GB")
+    mimi("synth", "-o", tmp_path / "deep.safetensors", "--preset", "deep", "--layers", 6, "--dim", 32, "--heads", 2)
+    model = tmp_path / "deep.gguf"
+    assert mimi("convert", tmp_path / "deep.safetensors", "-o", model).status == 0
+    whole = json.loads(mimi("inspect", model, "--ram-budget", "1GB", "--json").output)["window_plan"]
+    budget = whole["full_bytes"] - 1
+    plan = json.loads(mimi("inspect", model, "--ram-budget", budget, "--json").output)["window_plan"]
+    assert plan["slots"] > 0 == whole["slots"]
+    assert plan["memory_bytes"] <= budget
+    assert "read every frame" in mimi("inspect", model, "--ram-budget", budget).output
+    assert "nothing is read again" in mimi("inspect", model, "--ram-budget", "1GB").output
+    outcome = mimi("inspect", model, "--ram-budget", "1KB")
+    assert outcome.status == 2
+    assert f"at least {whole['minimum_bytes']} bytes" in outcome.errors
+    arguments = ("bench", "-m", model, "--batch", "1", "--seconds", 0.01, "--ram-budget", budget)
+    windows = json.loads(mimi(*arguments, "--json").output)["windows"]
+    assert windows[0]["bytes_read"] > 0
+    assert "tensor window: " in mimi(*arguments).output
+    assert mimi("bench", "--ram-budget", "a lot").status == 2
+    assert mimi("synth", "-o", tmp_path / "x", "--preset", "tiny", "--layers", 3).status == 2

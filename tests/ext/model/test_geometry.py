@@ -169,8 +169,8 @@ def test_setting_of_another_type(tmp_path):
     ("name", "cap"),
     [
         ("mimi.quantizer.rvq_rest.vq.layers.64._codebook.embedding", 64),
-        ("mimi.encoder_transformer.transformer.layers.128.norm1.weight", 128),
-        ("mimi.decoder_transformer.transformer.layers.18446744073709551616.norm1.weight", 128),
+        ("mimi.encoder_transformer.transformer.layers.256.norm1.weight", 256),
+        ("mimi.decoder_transformer.transformer.layers.18446744073709551616.norm1.weight", 256),
     ],
 )
 def test_index_beyond_what_a_sane_file_has(tmp_path, name, cap):
