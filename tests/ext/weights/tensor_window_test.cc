@@ -54,9 +54,9 @@ void test_cycles_with_every_number_of_slots() {
 
 void test_layers_longer_than_a_chunk() {
     for (std::size_t slots = 1; slots <= 2; ++slots) {
-        Fixture fixture(3, 1, true);
+        Fixture fixture(5, 1, true);
         fixture.bind(slots);
-        for (std::size_t layer = 0; layer < 4; ++layer) fixture.visit(layer);
+        for (std::size_t layer = 0; layer < 6; ++layer) fixture.visit(layer);
     }
 }
 
