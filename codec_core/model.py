@@ -14,13 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codec_core import _ext, model_cache, snapshot
-from codec_core.errors import (
-    InputShapeError,
-    InputTypeError,
-    ModelAccessError,
-    ModelFileError,
-    SettingError,
-)
+from codec_core.errors import InputShapeError, InputTypeError, ModelAccessError, ModelFileError, SettingError
 from codec_core.rows import code_rows, pcm_rows
 from codec_core.session import DecoderSession, EncoderSession, Native, Session
 from codec_core.window import WindowStats, chosen_budget, stats_of

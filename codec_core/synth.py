@@ -24,7 +24,7 @@ PRESETS: Final = {
     "full": SynthPreset("full", 64, 512, 8, 8, 2048, 250, 2048, 256, default_levels=8),
     "mini": SynthPreset("mini", 16, 128, 2, 8, 512, 250, 1024, 96),
     "tiny": SynthPreset("tiny", 4, 16, 2, 2, 32, 8, 32, 8),
-    "deep": SynthPreset("deep", 4, 64, 24, 4, 256, 16, 64, 16),
+    "deep": SynthPreset("deep", 4, 64, 24, 4, 256, 16, 64, 32),
 }
 """``full`` has the sizes of Mimi v0.1, ``mini`` those of the embedded default, ``tiny`` runs in no time; ``deep`` has long
 transformers, of any size (:func:`deep_preset`), for the tensor window."""
