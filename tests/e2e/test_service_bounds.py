@@ -281,7 +281,7 @@ async def test_under_full_load_the_dead_are_found_and_the_living_are_spared(star
         found = await metrics_of(service)
         assert found['mimi_sessions{kind="stream"}'] == len(clients)
         assert not [task for task in work if task.done()]
-        assert found["mimi_busy_seconds_total"] > 1
+        assert found["mimi_busy_seconds_total"] > 0.2
         for task in work:
             task.cancel()
         await asyncio.gather(*work, return_exceptions=True)

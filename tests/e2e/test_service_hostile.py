@@ -119,7 +119,7 @@ async def test_refused_by_name(service, stream, name):
         ("unknown setting", "'colour'"),
         ("code out of range", "codes[frame 1][level 1]"),
         ("NaN", "sample 2345"),
-        ("out of range", "frame 2: latent"),
+        ("out of range", "frame 2: state"),
         ("ping id too long", "ping.id"),
         ("half a sample at the end", "audio"),
     ],

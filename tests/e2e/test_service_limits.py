@@ -133,7 +133,7 @@ def _connections(service) -> int:
 
 
 async def test_a_peer_that_answers_no_ping_is_given_up(start_service):
-    service = start_service("--ping-interval-ms", "100", "--ping-timeout-ms", "150")
+    service = start_service("--ping-interval-ms", "1000", "--ping-timeout-ms", "1000")
     dead = raw_stream(service, "levels=1")
     try:
         await wait_for_streams(service, 1)

@@ -147,7 +147,7 @@ async def test_the_reference_shows_every_call(service, open_page):
     paths = await page.get("fetch('openapi.json').then((answer) => answer.json()).then(({ paths }) => Object.keys(paths))")
     assert await page.get("[...document.querySelectorAll('h2 code')].map((path) => path.textContent)") == paths
     text = await page.text("main")
-    for part in ("sample_rate", "8000 .. 96000", "application/x-npy", "Refused: capacity or draining.", "503"):
+    for part in ("sample_rate", "8000 .. 96000", "application/x-npy", "capacity: Every place is taken", "503"):
         assert part in text
     await page.tab.get_by_role("link", name="Live").click()
     await page.until("globalThis.mimi && mimi.state === 'idle'")
