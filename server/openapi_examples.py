@@ -68,7 +68,7 @@ _ERRORS: Final[tuple[CodecError, ...]] = (
     CodesFileError("body: codes[1]", "2 frames", "a list of 1 codes like codes[0]"),
     AudioFileError("body", "an empty file", "an audio file"),
     NonFiniteInputError("sample 1234, channel 0", "nan", "a finite number"),
-    NumericOverflowError("frame 0: latent", "a value that is not finite", "input within about -1 .. 1"),
+    NumericOverflowError("frame 0: state", "a value that is not finite", "input within about -1 .. 1"),
     NotOfferedError("format", "'opus'", " | ".join(FORMATS)),
     CapacityError("conversions", "4 of 4 places taken", "a free place", retry_after_ms=2000),
     DrainingError("service", "one that is going down", "one that takes new work", retry_after_ms=2000),

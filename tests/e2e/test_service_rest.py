@@ -230,7 +230,7 @@ async def test_refusals_say_where(http):
     error = await refusal(
         await http.post("/v1/encode?format=f32le", content=bytes(3 * 7680) + HUGE, headers=OCTETS), 422, "numeric_overflow"
     )
-    assert error["subject"] == "frame 3: latent"
+    assert error["subject"] == "frame 3: state"
     answer = await http.post("/v1/encode?sample_rate=16000", headers={"content-type": "audio/wav"})
     error = await refusal(answer, 400, "setting")
     assert (error["subject"], error["found"]) == ("sample_rate", "'16000'")
