@@ -70,11 +70,8 @@ void ThreadPool::stop() {
 }
 
 void ThreadPool::run_pieces(std::size_t pieces, Piece piece, const void* context) {
-    if (pieces <= 1 || workers_.empty() || workers_left_behind()) {
-        for (std::size_t i = 0; i < pieces; ++i) piece(context, i);
-        return;
-    }
-    const std::unique_lock job(job_mutex_, std::try_to_lock);
+    std::unique_lock<std::mutex> job;
+    if (pieces > 1 && !workers_.empty() && !workers_left_behind()) job = std::unique_lock(job_mutex_, std::try_to_lock);
     if (!job.owns_lock()) {
         for (std::size_t i = 0; i < pieces; ++i) piece(context, i);
         return;

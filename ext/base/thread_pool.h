@@ -34,6 +34,13 @@ public:
         run_pieces(pieces, [](const void* context, std::size_t i) { (*static_cast<const Function*>(context))(i); }, &function);
     }
 
+    // Calls function(begin, end) for as many neighbouring ranges of 0 .. count - 1 as there are threads, none of them empty.
+    template <class Function>
+    void run_ranges(std::size_t count, const Function& function) {
+        const std::size_t pieces = count < threads() ? count : threads();
+        run(pieces, [&](std::size_t piece) { function(count * piece / pieces, count * (piece + 1) / pieces); });
+    }
+
 private:
     using Piece = void (*)(const void* context, std::size_t index);
 

@@ -40,9 +40,8 @@ const float** PackedMatrix::gather(const StepContext& context, const float* cons
     // A cache line more, or columns of a power of two would all fall into the same sets of the cache.
     const std::size_t stride = inputs_ + 16;
     float* room = context.scratch.take(count * stride);
-    const std::size_t pieces = std::min(context.pool.threads(), count);
-    context.pool.run(pieces, [&](std::size_t piece) {
-        for (std::size_t n = count * piece / pieces; n < count * (piece + 1) / pieces; ++n) {
+    context.pool.run_ranges(count, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t n = begin; n < end; ++n) {
             float* copy = room + n * stride;
             if (form_.offsets.empty())
                 std::copy_n(columns[n], inputs_, copy);

@@ -42,9 +42,8 @@ const QuantisedColumn* QuantisedMatrix::quantise(const StepContext& context, con
     auto* values = context.scratch.take_array<std::int8_t>(count * inputs);
     float* scales = context.scratch.take(count * groups_);
     auto* shifts = context.scratch.take_array<std::int32_t>(count * groups_);
-    const std::size_t pieces = std::min(context.pool.threads(), count);
-    context.pool.run(pieces, [&](std::size_t piece) {
-        for (std::size_t n = count * piece / pieces; n < count * (piece + 1) / pieces; ++n) {
+    context.pool.run_ranges(count, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t n = begin; n < end; ++n) {
             quantised[n] = {values + n * inputs, scales + n * groups_, shifts + n * groups_};
             context.kernels.quantise_column(columns[n], inputs, quantised[n]);
         }

@@ -48,10 +48,7 @@ void ResidualVq::encode(const StepContext& context, const Activations& latent, s
     const float** residuals = context.scratch.take_array<const float*>(latent.lanes);
     std::int32_t* chosen = context.scratch.take_array<std::int32_t>(latent.lanes);
     for (std::size_t lane = 0; lane < latent.lanes; ++lane) residuals[lane] = residual.row(lane, 0);
-    const std::size_t pieces = std::min(context.pool.threads(), latent.lanes);
-    context.pool.run(pieces, [&](std::size_t piece) {
-        const std::size_t begin = latent.lanes * piece / pieces;
-        const std::size_t end = latent.lanes * (piece + 1) / pieces;
+    context.pool.run_ranges(latent.lanes, [&](std::size_t begin, std::size_t end) {
         for (std::size_t level = 0; level < levels; ++level) {
             const Codebook& codebook = codebooks_[level];
             codebook.nearest(context.kernels, residuals + begin, end - begin, chosen + begin);
