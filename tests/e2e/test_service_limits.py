@@ -16,6 +16,7 @@ import pytest
 import websockets
 
 from codec_core.clip import encode_clip
+from tests.e2e.service_load import load_of
 
 
 def raw_stream(service, query: str, receive_buffer_bytes: int = 4096) -> socket.socket:
@@ -40,11 +41,6 @@ def raw_stream(service, query: str, receive_buffer_bytes: int = 4096) -> socket.
 def masked_message(data: bytes) -> bytes:
     assert 126 <= len(data) < 1 << 16
     return bytes([0x82, 0x80 | 126]) + len(data).to_bytes(2, "big") + bytes(4) + data
-
-
-async def load_of(service) -> dict:
-    async with httpx.AsyncClient(base_url=service.url) as http:
-        return (await http.get("/v1/info")).json()["load"]
 
 
 async def wait_for_streams(service, count: int, timeout_s: float = 5) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 
-import httpx
 import numpy as np
 import pytest
 
@@ -13,22 +12,10 @@ from codec_core.clip import decode_clip, encode_clip
 from codec_core.pcm import PcmIntake, to_int16
 from server.sample_format import AudioOutlet, mulaw_decode, mulaw_encode
 from server.wire_settings import StreamSettings
+from tests.e2e.service_load import wait_for
 
 FRAME_SAMPLES = 1920
 LEVELS = 8
-
-
-async def load_of(service) -> dict:
-    async with httpx.AsyncClient(base_url=service.url) as http:
-        return (await http.get("/v1/info")).json()["load"]
-
-
-async def wait_for(service, name: str, count: int) -> None:
-    for _ in range(500):
-        if (await load_of(service))[name] == count:
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"{name} did not become {count}")
 
 
 def undisturbed(model, form: str, rate: int, channels: int, data: bytes) -> np.ndarray:

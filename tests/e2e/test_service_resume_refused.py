@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-
-import httpx
 import numpy as np
 import pytest
 
 from codec_core.clip import encode_clip
+from tests.e2e.service_load import load_of, wait_for
 
 FRAME_SAMPLES = 1920
 LEVELS = 8
-
-
-async def load_of(service) -> dict:
-    async with httpx.AsyncClient(base_url=service.url) as http:
-        return (await http.get("/v1/info")).json()["load"]
-
-
-async def wait_for(service, name: str, count: int) -> None:
-    for _ in range(500):
-        if (await load_of(service))[name] == count:
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"{name} did not become {count}")
 
 
 @pytest.mark.parametrize("acknowledged", [True, False])
