@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from codec_core import CodecModel, __version__
 from codec_core.cli.report import print_error
 from codec_core.errors import CodecError, SettingError
+from codec_core.processor_cores import usable_cores
 from codec_core.window import parse_budget
 from server.app import create_app
 from server.client_address import checked_proxies
@@ -48,7 +49,7 @@ def run(**given: Any) -> None:
         print_error(error)
         raise typer.Exit(2) from error
     try:
-        model = CodecModel.open(settings.model, settings.numerics, settings.threads, budget)
+        model = CodecModel.open(settings.model, settings.numerics, settings.threads or usable_cores(), budget)
     except CodecError as error:
         print_error(error)
         raise typer.Exit(1) from error

@@ -32,7 +32,7 @@ class Settings(BaseSettings):
 
     model: str = Field("default", description="Model file, or the name of an installed model.")
     numerics: str | None = Field(None, description="Numerics to run under; absent, those of the model file.")
-    threads: int | None = Field(None, ge=1, le=1024, description="Threads of one step of the engine; absent, 1.")
+    threads: int | None = Field(None, ge=1, le=1024, description="Threads of one engine step; absent, the cores it may use.")
     ram_budget: str | None = Field(None, description="Most memory for weights, as 512MiB; absent, all of them stay.")
     workers: int = Field(1, ge=1, le=64, description="Batches that may run at the same time.")
     max_batch_sessions: int = Field(64, ge=1, le=4096, description="Most sessions in one batch.")

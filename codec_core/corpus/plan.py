@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from codec_core.corpus.tally import Tally
 from codec_core.corpus.tar_members import tar_sources
 from codec_core.errors import AudioFileError, SettingError
 from codec_core.model import CodecModel
+from codec_core.processor_cores import usable_cores
 from codec_core.provenance import provenance
 
 DEFAULT_LANES: Final = 16
@@ -109,7 +109,7 @@ def share_out(sources: int, threads: int | None = None) -> tuple[int, int]:
         threads: threads in all; None: one for each core this process may use.
 
     """
-    threads = threads or len(os.sched_getaffinity(0))
+    threads = threads or usable_cores()
     workers = max(1, min(threads, sources))
     return workers, threads // workers
 

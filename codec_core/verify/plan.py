@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import time
@@ -18,6 +17,7 @@ from codec_core.convert import convert_model
 from codec_core.difference import Difference
 from codec_core.errors import CodecError, SettingError, UnavailableError
 from codec_core.model import CodecModel, resolve_model_path
+from codec_core.processor_cores import usable_cores
 from codec_core.synth import write_synthetic
 from codec_core.verify.conformance import check_codes, check_sound, check_stages, has_codes, has_sound
 from codec_core.verify.invariance import (
@@ -89,7 +89,7 @@ class Plan:
             raise SettingError("numerics", numerics, " or ".join(NUMERICS))
         self.path = resolve_model_path(model)
         self.numerics = NUMERICS[:2] if numerics is None else (numerics,)
-        self.threads = min(MOST_THREADS, len(os.sched_getaffinity(0)))
+        self.threads = min(MOST_THREADS, usable_cores())
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._opened: tuple[tuple[Path, str, int], CodecModel] | None = None
         self.checks: list[Check] = []
