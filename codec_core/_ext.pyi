@@ -174,6 +174,80 @@ def decode_latents(
 def codebook(model: CodecModel, level: int) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
     """The codewords of a level: float32 [entries, codebook dim]."""
 
+class LanguageModel:
+    """A loaded language model: immutable, shared by every session."""
+
+    @staticmethod
+    def open(path: str, isa: str = "", threads: int = 1) -> LanguageModel:
+        """
+        Reads, checks and packs a GGUF file of the enriched form. Empty `isa`: the best here.
+        """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def conditioners(self) -> str: ...
+    @property
+    def weight_class(self) -> str: ...
+    @property
+    def isa(self) -> str: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def weights_bytes(self) -> int: ...
+    @property
+    def state_bytes(self) -> int: ...
+    @property
+    def geometry(self, /) -> dict[str, Any]: ...
+
+class LanguageSession:
+    """One stream's state."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        text_temperature: float,
+        text_top_k: int,
+        temperature: float,
+        top_k: int,
+        generator: str,
+        seed: int,
+        labels: Sequence[int | None],
+        rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None,
+        filled: Sequence[bool],
+    ) -> None: ...
+    @property
+    def position_steps(self) -> int: ...
+    @property
+    def state_bytes(self) -> int: ...
+    @property
+    def condition_vectors(self) -> object:
+        """(sum [0 or 1, dim], rows for cross attention [rows, dim])"""
+
+    def require_open(self) -> None: ...
+    def reset(self) -> None: ...
+    def close(self) -> None: ...
+    def save_state(self) -> bytes: ...
+    @staticmethod
+    def restore(model: LanguageModel, state: bytes) -> LanguageSession: ...
+
+def language_step_batch(
+    sessions: list[LanguageSession],
+    user_codes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    texts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    codes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None = None,
+    kept: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None = None,
+    noise: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order="C", device="cpu", writable=False)]
+    | None = None,
+    observer: object | None = None,
+) -> tuple:
+    """
+    One step of each session: user codes int32 [sessions, user levels] and texts int32 [sessions], -2 where the
+    choice is free; likewise codes and kept, int32 [sessions, own levels]; noise float32 [sessions, 1 + own levels,
+    entries]. Returns a list of texts, None where there is none yet, codes int32 [sessions, own levels], and the
+    probabilities of the extra heads, float32 [sessions, heads, head dim].
+    """
+
 class Kernels:
     """The kernels of one instruction set, for tests and benchmarks."""
 

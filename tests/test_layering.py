@@ -22,7 +22,8 @@ FLOORS_BELOW = {
     "layers": ("kernels", "state"),
     "model": ("layers", "weights"),
     "codec": ("model", "weights"),
-    "bindings": ("codec",),
+    "lm": ("model", "weights"),
+    "bindings": ("codec", "lm"),
 }
 # The units that are built for one instruction set, and what they are made of.
 ISA_UNITS = sorted(path.name for pattern in ("isa_*.cc", "body_*.h", "vec_*.h") for path in (ENGINE / "kernels").glob(pattern))

@@ -7,5 +7,6 @@ NB_MODULE(_ext, module) {
     mimi::bind_model(module);
     mimi::bind_measures(module);
     mimi::bind_sessions(module);
+    mimi::bind_language(module);
     mimi::bind_kernels(module);
 }

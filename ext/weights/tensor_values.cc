@@ -27,12 +27,25 @@ bool is_finite(std::uint16_t half) {
     return (half & f16_exponent) != f16_exponent;
 }
 
+// So that bf16, which has f32's exponent, is told from f16.
+struct Bfloat16 {
+    std::uint16_t bits;
+};
+
+bool is_finite(Bfloat16 value) {
+    return is_finite(bfloat16_to_float(value.bits));
+}
+
 std::string value_text(float value) {
     return value != value ? "NaN" : std::signbit(value) ? "-infinity" : "infinity";
 }
 std::string value_text(std::uint16_t half) {
     if ((half & 0x3ff) != 0) return "NaN";
     return (half & 0x8000) != 0 ? "-infinity" : "infinity";
+}
+
+std::string value_text(Bfloat16 value) {
+    return value_text(bfloat16_to_float(value.bits));
 }
 
 template <typename Stored>
@@ -91,16 +104,22 @@ void for_each_blocks(const GgufReader& file, const GgufTensor& tensor, Take take
 }  // namespace
 
 std::vector<float> read_values(const GgufReader& file, const GgufTensor& tensor) {
-    if (tensor.type != TensorType::f32 && tensor.type != TensorType::f16) refuse_type(tensor, "f32 or f16");
     std::vector<float> values(static_cast<std::size_t>(tensor.elements));
     if (tensor.type == TensorType::f32) {
         for_each_part<float>(file, tensor, [&values](std::size_t first, const float* part, std::size_t count) {
             std::copy_n(part, count, values.data() + first);
         });
-    } else {
+    } else if (tensor.type == TensorType::f16) {
         for_each_part<std::uint16_t>(file, tensor, [&values](std::size_t first, const std::uint16_t* part, std::size_t count) {
             std::transform(part, part + count, values.data() + first, half_to_float);
         });
+    } else if (tensor.type == TensorType::bf16) {
+        for_each_part<Bfloat16>(file, tensor, [&values](std::size_t first, const Bfloat16* part, std::size_t count) {
+            std::transform(part, part + count, values.data() + first,
+                           [](Bfloat16 value) { return bfloat16_to_float(value.bits); });
+        });
+    } else {
+        refuse_type(tensor, "f32, f16 or bf16");
     }
     return values;
 }
@@ -117,11 +136,17 @@ std::vector<QuantisedBlock> read_blocks(const GgufReader& file, const GgufTensor
 void check_run(const GgufTensor& tensor, std::uint64_t start_bytes, const void* stored, std::size_t size_bytes) {
     if (tensor.type == TensorType::f32) {
         require_finite(tensor, start_bytes / sizeof(float), static_cast<const float*>(stored), size_bytes / sizeof(float));
+    } else if (tensor.type == TensorType::f16) {
+        require_finite(tensor, start_bytes / sizeof(std::uint16_t), static_cast<const std::uint16_t*>(stored),
+                       size_bytes / sizeof(std::uint16_t));
+    } else if (tensor.type == TensorType::bf16) {
+        require_finite(tensor, start_bytes / sizeof(Bfloat16), static_cast<const Bfloat16*>(stored),
+                       size_bytes / sizeof(Bfloat16));
     } else if (tensor.type == TensorType::q8_0) {
         require_finite_scales(tensor, start_bytes / sizeof(QuantisedBlock), static_cast<const QuantisedBlock*>(stored),
                               size_bytes / sizeof(QuantisedBlock));
     } else {
-        refuse_type(tensor, "f32 or q8_0");
+        refuse_type(tensor, "f32, f16, bf16 or q8_0");
     }
 }
 
@@ -131,10 +156,12 @@ void check_values(const GgufReader& file, const GgufTensor& tensor) {
         for_each_part<float>(file, tensor, ignore);
     } else if (tensor.type == TensorType::f16) {
         for_each_part<std::uint16_t>(file, tensor, ignore);
+    } else if (tensor.type == TensorType::bf16) {
+        for_each_part<Bfloat16>(file, tensor, ignore);
     } else if (tensor.type == TensorType::q8_0) {
         for_each_blocks(file, tensor, ignore);
     } else {
-        refuse_type(tensor, "f32, f16 or q8_0");
+        refuse_type(tensor, "f32, f16, bf16 or q8_0");
     }
 }
 
