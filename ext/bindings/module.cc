@@ -3,6 +3,7 @@
 NB_MODULE(_ext, module) {
     module.doc() = "The C++ engine. Use it through codec_core's classes; only codec_core itself imports this module.";
     mimi::bind_errors(module);
+    mimi::bind_gguf_file(module);
     mimi::bind_model_file(module);
     mimi::bind_model(module);
     mimi::bind_measures(module);

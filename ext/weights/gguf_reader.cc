@@ -129,8 +129,7 @@ std::optional<std::vector<std::uint64_t>> GgufReader::unsigned_integers(std::str
     const auto* array = std::get_if<GgufArray>(&found->second);
     if (array == nullptr) refuse_value(key, kept_type_name(found->second), expected);
     const auto type = static_cast<ValueType>(array->element_type);
-    const bool is_signed =
-        type == ValueType::i8 || type == ValueType::i16 || type == ValueType::i32 || type == ValueType::i64;
+    const bool is_signed = type == ValueType::i8 || type == ValueType::i16 || type == ValueType::i32 || type == ValueType::i64;
     if (!is_signed && type != ValueType::u8 && type != ValueType::u16 && type != ValueType::u32 && type != ValueType::u64)
         refuse_value(key, "an array of " + std::string(value_type_name(array->element_type)), expected);
     if (array->count > most) refuse_value(key, std::to_string(array->count) + " values", "at most " + std::to_string(most));

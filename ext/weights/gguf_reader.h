@@ -51,6 +51,10 @@ public:
     // The same for `size_bytes` bytes of the payload from its byte `start_bytes`; both must lie inside the payload.
     void read_part(const GgufTensor& tensor, std::uint64_t start_bytes, std::size_t size_bytes, void* destination) const;
 
+    // The whole file, for who reads of its header; they call require_unchanged() before they believe what they read.
+    const ByteSource& bytes() const { return file_; }
+    void require_unchanged() const { file_.require_unchanged(); }
+
 private:
     // The open descriptor, with the size and time of change it had when it was opened.
     class File : public ByteSource {

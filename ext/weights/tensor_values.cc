@@ -165,4 +165,8 @@ void check_values(const GgufReader& file, const GgufTensor& tensor) {
     }
 }
 
+void require_finite_values(const GgufTensor& tensor, std::uint64_t first_index, const float* values, std::size_t count) {
+    require_finite(tensor, first_index, values, count);
+}
+
 }  // namespace mimi

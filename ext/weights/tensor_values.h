@@ -25,4 +25,7 @@ void check_run(const GgufTensor& tensor, std::uint64_t start_bytes, const void* 
 // The same checks without keeping the values: reads the payload through a buffer of fixed size.
 void check_values(const GgufReader& file, const GgufTensor& tensor);
 
+// Refuses NaN and infinity among `count` values that the tensor's values stand for, from its value `first_index` on.
+void require_finite_values(const GgufTensor& tensor, std::uint64_t first_index, const float* values, std::size_t count);
+
 }  // namespace mimi
