@@ -8,6 +8,38 @@ from typing import Annotated, Any
 import numpy
 from numpy.typing import NDArray
 
+class GgufFile:
+    """
+    A GGUF file whose header has been checked; of what it is, and whether that is complete, nothing is known.
+
+    Raises ModelAccessError or ModelFormatError.
+    """
+
+    def __init__(self, path: str) -> None: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def file_bytes(self) -> int: ...
+    @property
+    def tensors(self) -> list[dict[str, Any]]:
+        """
+        In the file's order: name, type, dims (fastest-varying first), offset_bytes (from the start of the file), bytes.
+        """
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Values as Python's own; an array as its element_type and count."""
+
+    def array(self, key: str) -> list[str] | bytes:
+        """
+        The elements of an array: strings as such, numbers as the bytes they are in the file.
+        """
+
+    def rows(self, name: str, first_row: int, rows: int) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]:
+        """
+        Rows of a tensor of f32, f16, bf16, q8_0, q4_0 or q4_k as float32 [rows, dims[0]]; finite.
+        """
+
 def inspect_model(path: str) -> dict[str, Any]:
     """
     Checks a model file completely, values included, and says what it holds.
