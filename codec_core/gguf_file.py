@@ -135,6 +135,18 @@ class GgufFile:
             rows = max(0, every - first_row)
         return self._native.rows(name, first_row, rows)
 
+    def integers(self, name: str) -> npt.NDArray[np.int32]:
+        """Return the values of a tensor of i32, flat, in the file's order.
+
+        Raises:
+            ModelContractError: another type.
+
+        """
+        tensor = self.tensors[name]
+        if tensor.type != "i32":
+            raise ModelContractError(f"tensor {name!a} type", tensor.type, "i32")
+        return np.frombuffer(self._native.payload(name), "<i4").astype(np.int32)
+
     def _single(self, key: str, kind: type, expected: str) -> Any:
         value = self.metadata.get(key)
         if value is not None and type(value) is not kind:

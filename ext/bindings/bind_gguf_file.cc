@@ -50,11 +50,16 @@ nb::object array_values(const GgufReader& file, const std::string& key) {
     return nb::bytes(bytes.data(), bytes.size());
 }
 
-FloatRows tensor_rows(const GgufReader& file, const std::string& name, std::uint64_t first_row, std::uint64_t rows) {
+const GgufTensor& named_tensor(const GgufReader& file, const std::string& name) {
     const GgufTensor* tensor = file.find(name);
     if (tensor == nullptr) throw Error(ErrorCode::setting, "tensor " + quoted(name), "no such tensor", "a tensor of the file");
-    const std::uint64_t row_elements = tensor->dims.front();
-    const std::uint64_t all_rows = tensor->elements / row_elements;
+    return *tensor;
+}
+
+FloatRows tensor_rows(const GgufReader& file, const std::string& name, std::uint64_t first_row, std::uint64_t rows) {
+    const GgufTensor& tensor = named_tensor(file, name);
+    const std::uint64_t row_elements = tensor.dims.front();
+    const std::uint64_t all_rows = tensor.elements / row_elements;
     if (first_row > all_rows || rows > all_rows - first_row) {
         throw Error(ErrorCode::setting, "rows of tensor " + quoted(name),
                     std::to_string(rows) + " from row " + std::to_string(first_row), "within its " + std::to_string(all_rows));
@@ -62,11 +67,21 @@ FloatRows tensor_rows(const GgufReader& file, const std::string& name, std::uint
     auto values = std::make_unique<std::vector<float>>(static_cast<std::size_t>(rows * row_elements));
     {
         const nb::gil_scoped_release release;
-        read_rows(file, *tensor, first_row, rows, values->data());
+        read_rows(file, tensor, first_row, rows, values->data());
     }
     float* data = values->data();
     nb::capsule owner(values.release(), [](void* kept) noexcept { delete static_cast<std::vector<float>*>(kept); });
     return FloatRows(data, {static_cast<std::size_t>(rows), static_cast<std::size_t>(row_elements)}, owner);
+}
+
+nb::bytes tensor_payload(const GgufReader& file, const std::string& name) {
+    const GgufTensor& tensor = named_tensor(file, name);
+    std::vector<std::byte> stored(static_cast<std::size_t>(tensor.size_bytes));
+    {
+        const nb::gil_scoped_release release;
+        file.read(tensor, stored.data());
+    }
+    return nb::bytes(stored.data(), stored.size());
 }
 
 }  // namespace
@@ -87,6 +102,7 @@ void bind_gguf_file(nb::module_& module) {
                      "Values as Python's own; an array as its element_type and count.")
         .def("array", &array_values, nb::arg("key"), nb::sig("def array(self, key: str) -> list[str] | bytes"),
              "The elements of an array: strings as such, numbers as the bytes they are in the file.")
+        .def("payload", &tensor_payload, nb::arg("name"), "A tensor's payload as it lies in the file.")
         .def("rows", &tensor_rows, nb::arg("name"), nb::arg("first_row"), nb::arg("rows"),
              "Rows of a tensor of f32, f16, bf16, q8_0, q4_0 or q4_k as float32 [rows, dims[0]]; finite.");
 }
