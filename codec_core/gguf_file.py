@@ -56,14 +56,15 @@ class GgufFile:
             ModelAccessError, ModelFormatError.
 
         """
-        self._native = _ext.GgufFile(os.fspath(path))
-        self.path = self._native.path
-        self.size_bytes = self._native.file_bytes
-        self.metadata: dict[str, Any] = self._native.metadata
+        self.native = _ext.GgufFile(os.fspath(path))
+        """The engine's side of it."""
+        self.path = self.native.path
+        self.size_bytes = self.native.file_bytes
+        self.metadata: dict[str, Any] = self.native.metadata
         """Single values as Python's own, arrays as a dict of their element_type and count."""
         self.tensors = {
             entry["name"]: GgufTensor(entry["name"], entry["type"], entry["dims"], entry["offset_bytes"], entry["bytes"])
-            for entry in self._native.tensors
+            for entry in self.native.tensors
         }
         """By name, in the file's order."""
 
@@ -94,7 +95,7 @@ class GgufFile:
         if key not in self.metadata:
             return None
         self._require_array(key, ("string",))
-        values = self._native.array(key)
+        values = self.native.array(key)
         return values if isinstance(values, list) else []
 
     def numbers(self, key: str, types: tuple[str, ...] = tuple(ARRAY_TYPES)) -> npt.NDArray[Any] | None:
@@ -102,7 +103,7 @@ class GgufFile:
         if key not in self.metadata:
             return None
         element_type = self._require_array(key, types)
-        values = self._native.array(key)
+        values = self.native.array(key)
         return np.frombuffer(values if isinstance(values, bytes) else b"", ARRAY_TYPES[element_type])
 
     def value(self, key: str) -> Any:
@@ -133,7 +134,7 @@ class GgufFile:
             tensor = self.tensors.get(name)
             every = 0 if tensor is None else int(np.prod(tensor.dims[1:], dtype=np.int64))
             rows = max(0, every - first_row)
-        return self._native.rows(name, first_row, rows)
+        return self.native.rows(name, first_row, rows)
 
     def integers(self, name: str) -> npt.NDArray[np.int32]:
         """Return the values of a tensor of i32, flat, in the file's order.
@@ -145,7 +146,7 @@ class GgufFile:
         tensor = self.tensors[name]
         if tensor.type != "i32":
             raise ModelContractError(f"tensor {name!a} type", tensor.type, "i32")
-        return np.frombuffer(self._native.payload(name), "<i4").astype(np.int32)
+        return np.frombuffer(self.native.payload(name), "<i4").astype(np.int32)
 
     def _single(self, key: str, kind: type, expected: str) -> Any:
         value = self.metadata.get(key)
@@ -173,6 +174,20 @@ def moshi_component(file: GgufFile) -> str:
     if (architecture := file.text("general.architecture") or "moshi") != "moshi":
         raise ModelContractError("key 'general.architecture'", f"{architecture!a}", "'moshi'")
     return file.text("moshi.component") or ""
+
+
+def check_language_model(file: GgufFile) -> dict[str, Any]:
+    """Check a language model's file as completely as opening it does, every value included.
+
+    Returns:
+        Its sizes, as the engine calls them.
+
+    Raises:
+        ModelContractError, ModelFormatError: it is no language model the engine runs; names tensor or key, found and expected.
+        ModelAccessError: the file changed since it was opened.
+
+    """
+    return _ext.check_language_model(file.native)
 
 
 def _kind_of(value: Any) -> str:

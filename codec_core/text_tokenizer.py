@@ -38,7 +38,7 @@ class TextTokenizer:
 
         """
         self.model = model
-        self._algorithm_known = algorithm_known
+        self.algorithm_known = algorithm_known
         self._surfaces = [_surface(model, place) for place in range(len(model.pieces))]
 
     @classmethod
@@ -111,7 +111,7 @@ class TextTokenizer:
 
     @functools.cached_property
     def _processor(self) -> SentencePieceProcessor:
-        if not self._algorithm_known:
+        if not self.algorithm_known:
             remedy = "a file made by `mimi convert --tokenizer FILE.model`"
             raise UnavailableError("text to tokens", f"no key '{MODEL_TYPE_KEY}'", remedy)
         return processor_of(build_model(self.model), error=ModelContractError, subject="tokenizer")

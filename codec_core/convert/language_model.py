@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from codec_core import __version__, _ext
+from codec_core import __version__
 from codec_core.atomic_file import atomic_output, require_other_file
 from codec_core.convert.converter import weights_file
 from codec_core.convert.gguf_layout import GGUF_MAGIC
@@ -21,7 +21,7 @@ from codec_core.convert.progress import Metre
 from codec_core.convert.source_file import SourceFile
 from codec_core.convert.tokenizer_source import TokenizerSource, read_tokenizer_source
 from codec_core.errors import CheckpointError, ModelAccessError, SettingError
-from codec_core.gguf_file import GgufFile, moshi_component
+from codec_core.gguf_file import GgufFile, check_language_model, moshi_component
 from codec_core.safetensors_file import read_header
 from codec_core.tokenizer_keys import tokenizer_metadata
 
@@ -106,7 +106,7 @@ def convert_language_model(
         )
         write_gguf(temporary, _metadata(plan, words, tokenizer, report), plan.tensors, metre.advance)
         file.require_unchanged()
-        _ext.inspect_language_model(os.fspath(temporary))
+        check_language_model(GgufFile(temporary))
     return report
 
 

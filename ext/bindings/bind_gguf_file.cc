@@ -11,7 +11,9 @@
 
 #include "base/error.h"
 #include "bindings/bindings.h"
+#include "bindings/language_geometry.h"
 #include "bindings/metadata_objects.h"
+#include "lm/tensors.h"
 #include "weights/dequantise.h"
 #include "weights/gguf_reader.h"
 #include "weights/metadata_arrays.h"
@@ -84,6 +86,17 @@ nb::bytes tensor_payload(const GgufReader& file, const std::string& name) {
     return nb::bytes(stored.data(), stored.size());
 }
 
+nb::dict check_language_model(const GgufReader& file) {
+    LmGeometry geometry;
+    {
+        const nb::gil_scoped_release release;
+        geometry = read_lm_geometry(file);
+        const LmTensors tensors(file, geometry);
+        for (const GgufTensor& tensor : file.tensors()) check_finite(file, tensor);
+    }
+    return lm_geometry_dict(geometry);
+}
+
 }  // namespace
 
 void bind_gguf_file(nb::module_& module) {
@@ -105,6 +118,10 @@ void bind_gguf_file(nb::module_& module) {
         .def("payload", &tensor_payload, nb::arg("name"), "A tensor's payload as it lies in the file.")
         .def("rows", &tensor_rows, nb::arg("name"), nb::arg("first_row"), nb::arg("rows"),
              "Rows of a tensor of f32, f16, bf16, q8_0, q4_0 or q4_k as float32 [rows, dims[0]]; finite.");
+    module.def("check_language_model", &check_language_model, nb::arg("file"),
+               nb::sig("def check_language_model(file: GgufFile) -> dict[str, typing.Any]"),
+               "Checks a language model's file completely, values included, and returns its sizes.\n\n"
+               "Memory use does not grow with the file. Raises ModelContractError, ModelFormatError or ModelAccessError.");
 }
 
 }  // namespace mimi

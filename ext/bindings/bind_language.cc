@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "bindings/language_geometry.h"
 #include "bindings/session_arguments.h"
 #include "lm/language_session.h"
 
@@ -30,50 +31,6 @@ std::shared_ptr<LanguageModel> open_language_model(const std::string& path, cons
     const nb::gil_scoped_release release;
     // Python knows no const; every method bound below is.
     return std::const_pointer_cast<LanguageModel>(LanguageModel::open(path, {isa, threads}));
-}
-
-nb::dict transformer_dict(const GatedTransformerGeometry& transformer) {
-    nb::dict out;
-    out["dim"] = transformer.dim;
-    out["layers"] = transformer.layers;
-    out["heads"] = transformer.heads;
-    out["key_heads"] = transformer.key_heads;
-    out["gating_width"] = transformer.gating_width;
-    out["context_steps"] = transformer.context_steps;
-    return out;
-}
-
-nb::list conditioner_list(const LmGeometry& geometry) {
-    nb::list out;
-    for (const ConditionerGeometry& conditioner : geometry.conditioners) {
-        nb::dict entry;
-        entry["name"] = conditioner.name;
-        entry["width"] = conditioner.width;
-        entry["labels"] = conditioner.labels;
-        out.append(entry);
-    }
-    return out;
-}
-
-nb::dict lm_geometry_dict(const LmGeometry& geometry) {
-    nb::dict out;
-    out["audio_channels"] = geometry.audio_channels;
-    out["depformer_levels"] = geometry.depformer_levels;
-    out["own_levels"] = geometry.own_levels;
-    out["user_levels"] = geometry.user_channels();
-    out["codebook_entries"] = geometry.codebook_entries;
-    out["text_entries"] = geometry.text_entries;
-    out["text_outputs"] = geometry.text_outputs;
-    out["text_padding_id"] = geometry.text_padding_id;
-    out["text_ids"] = geometry.text_ids();
-    out["delays_steps"] = nb::tuple(nb::cast(geometry.delays_steps));
-    out["temporal"] = transformer_dict(geometry.temporal);
-    out["depformer"] = transformer_dict(geometry.depformer);
-    out["weight_sets"] = nb::tuple(nb::cast(geometry.weight_sets));
-    out["extra_heads"] = geometry.extra_heads;
-    out["extra_head_dim"] = geometry.extra_head_dim;
-    out["conditioners"] = conditioner_list(geometry);
-    return out;
 }
 
 Sampling sampling_of(double text_temperature, std::size_t text_top_k, double temperature, std::size_t top_k,
@@ -132,7 +89,9 @@ struct StepArguments {
         if (kept_codes) kept = owned_copy<std::int32_t>(*kept_codes);
         if (race) noise = owned_copy<float>(*race);
         const std::size_t entries = race ? race->shape(2) : 0;
-        const auto at = [](const auto& values, std::size_t offset) { return values.empty() ? nullptr : values.data() + offset; };
+        const auto at = [](const auto& values, std::size_t offset) {
+            return values.empty() ? nullptr : values.data() + offset;
+        };
         for (std::size_t lane = 0; lane < lanes; ++lane)
             inputs.push_back({.user = user.data() + lane * geometry.user_channels(),
                               .text = texts[lane],
@@ -220,9 +179,9 @@ void bind_language(nb::module_& module) {
                std::size_t text_top_k, double temperature, std::size_t top_k, const std::string& generator, std::uint64_t seed,
                const std::vector<std::optional<std::size_t>>& labels, const std::optional<Rows>& rows,
                const std::vector<bool>& filled) {
-                new (self) LanguageSession(
-                    model, sampling_of(text_temperature, text_top_k, temperature, top_k, generator, seed),
-                    request_of(*model, labels, rows, filled));
+                new (self)
+                    LanguageSession(model, sampling_of(text_temperature, text_top_k, temperature, top_k, generator, seed),
+                                    request_of(*model, labels, rows, filled));
             },
             nb::arg("model"), nb::arg("text_temperature"), nb::arg("text_top_k"), nb::arg("temperature"), nb::arg("top_k"),
             nb::arg("generator"), nb::arg("seed"), nb::arg("labels"), nb::arg("rows").none(), nb::arg("filled"))
@@ -239,13 +198,14 @@ void bind_language(nb::module_& module) {
                 return LanguageSession::restore(model, std::string(state.c_str(), state.size()));
             },
             nb::arg("model"), nb::arg("state"));
-    module.def("language_step_batch", &step_rows, nb::arg("sessions"), nb::arg("user_codes"), nb::arg("texts"),
-               nb::arg("codes").none() = nb::none(), nb::arg("kept").none() = nb::none(), nb::arg("noise").none() = nb::none(),
-               nb::arg("observer") = nb::none(),
-               "One step of each session: user codes int32 [sessions, user levels] and texts int32 [sessions], -2 where the\n"
-               "choice is free; likewise codes and kept, int32 [sessions, own levels]; noise float32 [sessions, 1 + own levels,\n"
-               "entries]. Returns a list of texts, None where there is none yet, codes int32 [sessions, own levels], and the\n"
-               "probabilities of the extra heads, float32 [sessions, heads, head dim].");
+    module.def(
+        "language_step_batch", &step_rows, nb::arg("sessions"), nb::arg("user_codes"), nb::arg("texts"),
+        nb::arg("codes").none() = nb::none(), nb::arg("kept").none() = nb::none(), nb::arg("noise").none() = nb::none(),
+        nb::arg("observer") = nb::none(),
+        "One step of each session: user codes int32 [sessions, user levels] and texts int32 [sessions], -2 where the\n"
+        "choice is free; likewise codes and kept, int32 [sessions, own levels]; noise float32 [sessions, 1 + own levels,\n"
+        "entries]. Returns a list of texts, None where there is none yet, codes int32 [sessions, own levels], and the\n"
+        "probabilities of the extra heads, float32 [sessions, heads, head dim].");
 }
 
 }  // namespace mimi
