@@ -35,7 +35,16 @@ PUBLIC_NAMES = {
         "write_codes",
     },
     "codec_core.data": {"Corpus", "open"},
-    "codec_core.convert": {"ConversionReport", "convert_model"},
+    "codec_core.convert": {
+        "ConversionReport",
+        "LanguageModelReport",
+        "VoiceReport",
+        "convert_language_model",
+        "convert_model",
+        "convert_voice_prompt",
+    },
+    "codec_core.text_tokenizer": {"TextStream", "TextTokenizer"},
+    "codec_core.voice_prompt": {"VoicePrompt"},
 }
 PUBLIC_MEMBERS = {
     "CodecModel": {

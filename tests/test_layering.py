@@ -54,6 +54,7 @@ CONFINED_PACKAGES = {
     "pyarrow": ("codec_core.corpus.parquet_shard",),
     "ray": ("codec_core.corpus.ray_run",),
     "matplotlib": ("codec_core.verify.drift_plot",),
+    "sentencepiece": ("codec_core.text_tokenizer",),
 }
 WIRE_MODULES = ("server.wire", "server.wire_messages", "server.wire_resume", "server.wire_settings")
 # The client's part that speaks the protocol, without what connects.

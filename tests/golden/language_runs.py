@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from codec_core.language_model import LanguageModel
 from codec_core.language_session import GREEDY, ZERO, Given, LanguageSession, Sampling
+
 from .vectors import FOLDER
 
 TOLERANCE = {"dep_out": 3e-4, "audio_logits": 3e-4}
@@ -29,7 +29,7 @@ class Recorded:
     heads: list[np.ndarray] = field(default_factory=list)
 
     def observe(self, name: str, values: np.ndarray) -> None:
-        kind = name.split(".")[0]
+        kind = name.split(".", maxsplit=1)[0]
         self.stages.setdefault(kind, []).append(values[0, 0].copy())
 
     def stage(self, kind: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -136,9 +136,8 @@ def test_instruction_sets_do_not_show(
 def test_narrow_weights_are_those_weights_widened(language_models: Callable[..., LanguageModel], user, dtype: str, tmp_path):
     import gguf
 
-    from tests.lm_files import write_lm
     from codec_core.synth_lm import LM_CONFIGS, lm_arrays
-    from tests.lm_files import QUANTISED, lm_metadata
+    from tests.lm_files import QUANTISED, lm_metadata, write_lm
 
     for name in ("a", "c"):
         kind = QUANTISED[dtype]
