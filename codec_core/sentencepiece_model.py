@@ -21,6 +21,7 @@ SPACE: Final = "\u2581"
 """Stands for a space in pieces."""
 
 _PIECES, _TRAINER, _NORMALISER, _DENORMALISER = 1, 2, 3, 5
+_NAMES: Final = {_TRAINER: "trainer_spec", _NORMALISER: "normalizer_spec", _DENORMALISER: "denormalizer_spec"}
 _PIECE, _SCORE, _TYPE = 1, 2, 3
 _MODEL_TYPE, _WHITESPACE_AS_SUFFIX, _BYTE_FALLBACK, _UNKNOWN_SURFACE = 3, 24, 35, 44
 _ID_FIELDS: Final = {"unknown": (40, 45), "bos": (41, 46), "eos": (42, 47), "padding": (43, 48)}
@@ -64,15 +65,17 @@ def parse_model(data: bytes, *, error: type[CodecError], subject: str) -> Senten
 
     """
     reader = _Reader(error, subject)
+    # A message that comes in parts is their sum, as the format has it.
+    parts = {_TRAINER: b"", _NORMALISER: b"", _DENORMALISER: b""}
     for number, value in fields_of(data, error=error, subject=subject):
         if number == _PIECES:
             reader.take_piece(reader.message(value, f"piece {len(reader.pieces)}"))
-        elif number == _TRAINER:
-            reader.take_trainer(reader.message(value, "trainer_spec"))
-        elif number == _NORMALISER:
-            reader.take_normaliser(reader.message(value, "normalizer_spec"))
-        elif number == _DENORMALISER and reader.message(value, "denormalizer_spec").get(_CHARSMAP):
-            raise error(f"{subject}: denormalizer_spec", "rules", "none")
+        elif number in parts:
+            parts[number] += reader.require_bytes(value, _NAMES[number])
+    reader.take_trainer(reader.message(parts[_TRAINER], _NAMES[_TRAINER]))
+    reader.take_normaliser(reader.message(parts[_NORMALISER], _NAMES[_NORMALISER]))
+    if reader.message(parts[_DENORMALISER], _NAMES[_DENORMALISER]).get(_CHARSMAP):
+        raise error(f"{subject}: denormalizer_spec", "rules", "none")
     if not reader.pieces:
         raise error(subject, "no pieces", "a SentencePiece model")
     return reader.model()
@@ -113,10 +116,14 @@ class _Reader:
         self._settings: dict[str, Any] = {}
         self._special = dict(zip(_ID_FIELDS, ("<unk>", "<s>", "</s>", "<pad>"), strict=True))
 
-    def message(self, value: Value, name: str) -> dict[int, Value]:
+    def require_bytes(self, value: Value, name: str) -> bytes:
         if not isinstance(value, bytes):
             raise self._error(f"{self._subject}: {name}", "a number", "a message")
-        return dict(fields_of(value, error=self._error, subject=f"{self._subject}: {name}"))
+        return value
+
+    def message(self, value: Value, name: str) -> dict[int, Value]:
+        message = self.require_bytes(value, name)
+        return dict(fields_of(message, error=self._error, subject=f"{self._subject}: {name}"))
 
     def take_piece(self, fields: dict[int, Value]) -> None:
         name = f"piece {len(self.pieces)}"

@@ -83,7 +83,7 @@ def short_name(name: str) -> str:
 
 
 def is_kept_f32(name: str) -> bool:
-    return "condition_provider" in name or "alpha" in name or "norm" in name.split(".")[-2]
+    return "condition_provider" in name or "norm" in name
 
 
 def raw_tensors(model: str, dtype: str = "f32") -> dict[str, tuple[np.ndarray, Q]]:

@@ -79,14 +79,14 @@ print("done")
 
 
 def test_the_library_survives_whatever_passes(tables: dict[str, bytes], rng: np.random.Generator, tmp_path: Path) -> None:
-    """Tables with changed units, of which many still pass, are followed by the library in a process of its own."""
+    """Tables with units that changed places, of which many still pass, are followed by the library in a process of its own."""
     table = tables["nmt_nfkc"]
     (trie_bytes,) = struct.unpack_from("<I", table)
     passed = 0
     for number in range(60):
         units = np.frombuffer(table, "<u4", trie_bytes // 4, offset=4).copy()
-        for place in rng.integers(0, 256 if number % 2 else len(units), 20):
-            units[place] ^= np.uint32(1) << np.uint32(rng.integers(0, 32))
+        first, second = rng.integers(0, 256 if number % 2 else len(units), (2, 4))
+        units[first], units[second] = units[second], units[first]
         damaged = table[:4] + units.tobytes() + table[4 + trie_bytes :]
         try:
             check(damaged)

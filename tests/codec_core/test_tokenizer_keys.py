@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from codec_core import tokenizer_keys
 from codec_core.convert.gguf_writer import write_gguf
 from codec_core.errors import ModelContractError, ModelFormatError
 from codec_core.gguf_file import GgufFile
 from codec_core.sentencepiece_model import SentencePieceModel
 from codec_core.text_tokenizer import TextTokenizer
-from codec_core.tokenizer_keys import PIECES_CAP, read_tokenizer, tokenizer_metadata
+from codec_core.tokenizer_keys import read_tokenizer, tokenizer_metadata
 
 MODEL = SentencePieceModel(
     ["<unk>", "<s>", "</s>", "<pad>", "\u2581ka", "<0x0A>", "lo"],
@@ -97,12 +97,7 @@ def test_keys_of_another_type(changes: dict[str, Any], tmp_path: Path) -> None:
         read_tokenizer(written(tmp_path / "x.gguf", changed(**changes)))
 
 
-def test_more_pieces_than_a_tokenizer_has(tmp_path: Path) -> None:
-    pieces = [f"{number:x}" for number in range(PIECES_CAP + 1)]
-    with pytest.raises(ModelContractError, match=f"found {PIECES_CAP + 1} pieces, expected 1 .. {PIECES_CAP}"):
-        read_tokenizer(written(tmp_path / "x.gguf", changed(ggml__tokens=pieces)))
-
-
-def test_every_case_differs_from_the_model_in_what_it_says(tmp_path: Path) -> None:
-    reader: Callable[[GgufFile], Any] = read_tokenizer
-    assert reader(written(tmp_path / "x.gguf", changed())) == MODEL
+def test_more_pieces_than_a_tokenizer_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokenizer_keys, "PIECES_CAP", 6)
+    with pytest.raises(ModelContractError, match=r"found 7 pieces, expected 1 .. 6"):
+        read_tokenizer(written(tmp_path / "x.gguf", changed()))
