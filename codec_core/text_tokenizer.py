@@ -8,6 +8,7 @@ very same, where a second implementation would have to prove that for every text
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +41,20 @@ class TextTokenizer:
         self.model = model
         self.algorithm_known = algorithm_known
         self._surfaces = [_surface(model, place) for place in range(len(model.pieces))]
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> TextTokenizer:
+        """Read the tokenizer of a language model's file.
+
+        Raises:
+            ModelAccessError, ModelFormatError, ModelContractError: the file has none, or one whose keys do not fit together.
+
+        """
+        tokenizer = cls.from_file(GgufFile(path))
+        if tokenizer is None:
+            remedy = "a file made by `mimi convert --tokenizer FILE.model`"
+            raise ModelContractError(f"{os.fspath(path)}: text tokenizer", "none", remedy)
+        return tokenizer
 
     @classmethod
     def from_file(cls, file: GgufFile) -> TextTokenizer | None:

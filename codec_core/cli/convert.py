@@ -64,8 +64,13 @@ def command(
     the engine before it appears under its name.
     """
     component = component_of(source)
-    codec_only = {"quantize": quantize, "levels": levels, "numerics": numerics, "form": None if form == _FORM else form}
-    lm_only = {"config": config, "tokenizer": tokenizer}
+    codec_only: dict[str, Any] = {
+        "quantize": quantize,
+        "levels": levels,
+        "numerics": numerics,
+        "form": None if form == _FORM else form,
+    }
+    lm_only: dict[str, Any] = {"config": config, "tokenizer": tokenizer}
     report: ConversionReport | LanguageModelReport | VoiceReport
     with progress_bar("converting") as progress:
         if component == "lm":
@@ -76,8 +81,8 @@ def command(
             report = convert_voice_prompt(source, output, force=force, progress=progress)
         else:
             _require_unset(lm_only, "the codec")
-            settings: dict[str, Any] = codec_only | {"form": form}
-            report = convert_model(source, output, dtype=dtype, **settings, force=force, progress=progress)
+            settings = codec_only | {"dtype": dtype, "form": form}
+            report = convert_model(source, output, **settings, force=force, progress=progress)
     if as_json:
         print_json(dataclasses.asdict(report))
         return

@@ -157,7 +157,8 @@ def _generation(config: LmConfig) -> list[tuple[str, Any]]:
         if kind is float:
             pairs.append((f"generation.{key}", _number(value, subject)))
             continue
-        if type(value) is not kind or not 0 <= value < 1 << 31:
+        is_of_kind = type(value) is kind
+        if not is_of_kind or not 0 <= value < 1 << 31:
             raise refusal(subject, value, "true or false" if kind is bool else "a whole number of 0 or more")
         pairs.append((f"generation.{key}", value))
     return pairs

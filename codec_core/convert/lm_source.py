@@ -6,12 +6,11 @@ A fused attention is cut by its rows, which are neighbours; nothing else changes
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from codec_core.convert.element_types import BLOCK_BYTES, BLOCK_ELEMENTS
+from codec_core.convert.element_types import BLOCK_BYTES
 from codec_core.convert.lm_names import PREFIX, in_order, keeps_f32, published_name
 from codec_core.convert.planned_model import PlannedTensor
 from codec_core.convert.source_file import SourceFile
@@ -155,8 +154,5 @@ def _planned(file: SourceFile, part: SourceTensor, dtype: str) -> PlannedTensor:
     written = part.type
     if part.type in _PLAIN:
         written = "f32" if keeps_f32(part.name) else part.type if dtype == KEPT else dtype
-    block_bytes = BLOCK_BYTES[part.type]
-    if math.prod(part.dims) // BLOCK_ELEMENTS[part.type] * block_bytes != part.size_bytes:
-        raise CheckpointError(f"tensor {shown(PREFIX + part.name)}", f"{part.size_bytes} bytes", f"those of {list(part.dims)}")
-    read = functools.partial(file.pieces, part.offset_bytes, part.size_bytes, block_bytes)
+    read = functools.partial(file.pieces, part.offset_bytes, part.size_bytes, BLOCK_BYTES[part.type])
     return PlannedTensor(PREFIX + part.name, part.dims, part.type, read, written)

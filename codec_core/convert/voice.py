@@ -28,6 +28,13 @@ _PUBLISHED: Final = {"embeddings": EMBEDDINGS, "cache": CACHE}
 """Names in NVIDIA's files."""
 _TYPES: Final = {EMBEDDINGS: {"F32": "f32", "F16": "f16", "BF16": "bf16"}, CACHE: {"I32": "i32", "I64": "i64"}}
 
+_SHAPES: Final = {EMBEDDINGS: "[steps, 1, 1, dim]", CACHE: "[1, channels, slots]"}
+_FITS: Final[dict[str, Callable[[tuple[int, ...]], bool]]] = {
+    EMBEDDINGS: lambda shape: 2 <= len(shape) <= 4 and all(size == 1 for size in shape[1:-1]),
+    CACHE: lambda shape: len(shape) == 2 or (len(shape) == 3 and shape[0] == 1),
+}
+"""Whether a shape is one of those; ones may be left out."""
+
 
 @dataclass(frozen=True)
 class VoiceReport:
@@ -125,12 +132,8 @@ def _planned(file: SourceFile, stored: StoredTensor | None, published: str) -> P
     kind = _TYPES[name].get(stored.dtype)
     if kind is None:
         raise CheckpointError(f"tensor {shown(published)}", stored.dtype, " or ".join(_TYPES[name]))
-    sizes = [size for size in stored.shape[1:-1] if name == EMBEDDINGS] or [1]
-    rank = len(stored.shape)
-    fits = 2 <= rank <= 4 and set(sizes) == {1} if name == EMBEDDINGS else rank == 2 or (rank == 3 and stored.shape[0] == 1)
-    if not fits or 0 in stored.shape:
-        expected = "[steps, 1, 1, dim]" if name == EMBEDDINGS else "[1, channels, slots]"
-        raise CheckpointError(f"tensor {shown(published)}: shape", f"{list(stored.shape)}", expected)
+    if 0 in stored.shape or not _FITS[name](stored.shape):
+        raise CheckpointError(f"tensor {shown(published)}: shape", f"{list(stored.shape)}", _SHAPES[name])
     if name == EMBEDDINGS:
         dims = (stored.shape[-1], 1, 1, stored.shape[0])
         return PlannedTensor(name, dims, kind, _pieces(file, stored.offset_bytes, stored.size_bytes), kind)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from codec_core.convert.gguf_writer import write_gguf
 from codec_core.convert.tokenizer_source import ODD_TEXTS, read_tokenizer_source
-from codec_core.errors import CodeRangeError, InputTypeError, UnavailableError
+from codec_core.errors import CodeRangeError, InputTypeError, ModelContractError, UnavailableError
 from codec_core.gguf_file import GgufFile
 from codec_core.text_tokenizer import TextTokenizer
 from codec_core.tokenizer_keys import MODEL_TYPE_KEY, tokenizer_metadata
@@ -43,9 +43,7 @@ def embedded(model: Path) -> TextTokenizer:
     path = model.with_suffix(".gguf")
     path.touch()
     write_gguf(path, tokenizer_metadata(read_tokenizer_source(model).model), [], lambda _: None)
-    tokenizer = TextTokenizer.from_file(GgufFile(path))
-    assert tokenizer is not None
-    return tokenizer
+    return TextTokenizer.open(path)
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +163,8 @@ def test_a_file_without_one(tmp_path: Path) -> None:
     (tmp_path / "x.gguf").touch()
     write_gguf(tmp_path / "x.gguf", [("general.name", "x")], [], lambda _: None)
     assert TextTokenizer.from_file(GgufFile(tmp_path / "x.gguf")) is None
+    with pytest.raises(ModelContractError, match=r"x.gguf: text tokenizer: found none, expected .*--tokenizer"):
+        TextTokenizer.open(tmp_path / "x.gguf")
 
 
 WITHOUT = """
