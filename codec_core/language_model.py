@@ -39,9 +39,9 @@ class Conditioner:
 class LanguageModelInfo:
     """What a loaded language model is.
 
-    Audio has ``audio_channels`` codebooks in all: ``own_levels`` of the model's own and ``user_levels`` of the user's; a step is
-    80 ms. ``text_entries`` and ``codebook_entries`` are also the ids of the initial tokens. ``delays_steps`` are by channel, text
-    first; ``context_steps`` is how far attention reaches. ``weight_class`` is what the transformer's matrices are stored as.
+    Audio has ``audio_channels`` codebooks in all, ``own_levels`` of the model's own and ``user_levels`` of the user's; a step
+    is 80 ms. ``text_entries`` and ``codebook_entries`` are also the ids of the initial tokens. ``delays_steps`` are by channel,
+    text first; ``context_steps`` is how far attention reaches. ``weight_class`` is what the first matrix is stored as.
     """
 
     name: str
@@ -105,8 +105,8 @@ class LanguageModel:
         Args:
             sampling: how it chooses tokens; None takes the published settings, which are greedy for models without codes of
                 their own.
-            conditions: by the conditioner's name, a label or its number; or, for the one that takes rows, float32 [rows, width],
-                or a pair of that and bool [rows] that says which rows are there. A label not given is absent.
+            conditions: by the conditioner's name, a label or its number; or, for the one that takes rows, float32
+                [rows, width], or a pair of that and bool [rows] that says which are there. A label not given is absent.
 
         Raises:
             SettingError: a setting outside its legal values; an unknown condition or label; rows missing.
@@ -179,9 +179,7 @@ class LanguageModel:
         state = snapshot.unpack_language(blob, self.info, self.info.own_levels)
         return LanguageSession(_ext.LanguageSession.restore(self._native, state), self.info)
 
-    def _conditions(
-        self, conditions: dict[str, Any]
-    ) -> tuple[list[int | None], NDArray[np.float32] | None, list[bool]]:
+    def _conditions(self, conditions: dict[str, Any]) -> tuple[list[int | None], NDArray[np.float32] | None, list[bool]]:
         labels: list[int | None] = []
         rows, filled = None, list[bool]()
         for conditioner in self.info.conditioners:
@@ -193,7 +191,9 @@ class LanguageModel:
             if value is not None:
                 rows, filled = _condition_rows(conditioner, value)
         if conditions:
-            known = ", ".join(conditioner.name for conditioner in self.info.conditioners) or "none: the model takes no conditions"
+            known = (
+                ", ".join(conditioner.name for conditioner in self.info.conditioners) or "none: the model takes no conditions"
+            )
             raise SettingError("conditions", ", ".join(conditions), known)
         return labels, rows, filled
 
@@ -204,7 +204,9 @@ def _label_number(conditioner: Conditioner, value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < conditioner.label_count:
         return value
     names = ", ".join(conditioner.labels) or "unnamed in this file"
-    raise SettingError(f"condition {conditioner.name!r}", repr(value), f"0 .. {conditioner.label_count - 1}, or a label: {names}")
+    raise SettingError(
+        f"condition {conditioner.name!r}", repr(value), f"0 .. {conditioner.label_count - 1}, or a label: {names}"
+    )
 
 
 def _condition_rows(conditioner: Conditioner, value: Any) -> tuple[NDArray[np.float32], list[bool]]:
@@ -231,7 +233,9 @@ def _labels_by_name(text: str) -> dict[str, tuple[str, ...]]:
             for name, conditioner in conditioners.items()
         }
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ModelContractError("key 'moshi.lm.conditioners'", repr(error), "the configuration's conditioners as JSON") from None
+        raise ModelContractError(
+            "key 'moshi.lm.conditioners'", repr(error), "the configuration's conditioners as JSON"
+        ) from None
 
 
 def _conditioners(native: _ext.LanguageModel) -> tuple[Conditioner, ...]:

@@ -53,9 +53,9 @@ GREEDY: Final = Sampling(text_temperature=0.0, temperature=0.0)
 class Given:
     """What a step takes instead of the model's own choices. Tokens are ids, :data:`ZERO`, or :data:`FREE` for its own.
 
-    ``text`` replaces the text token before the codes are chosen, which follow from it. ``codes``, integers [own_levels], replace
-    choices of codes, and those after them follow from them; where all are given none is computed. ``kept``, the same shape,
-    replaces codes once all are chosen, so that no other choice of the step follows from them. ``noise``, float32
+    ``text`` replaces the text token before the codes are chosen, which follow from it. ``codes``, integers [own_levels],
+    replace choices of codes, and those after them follow from them; where all are given none is computed. ``kept``, the same
+    shape, replaces codes once all are chosen, so that no other choice of the step follows from them. ``noise``, float32
     [1 + own_levels, entries], replaces the generator's numbers: standard exponential, by channel and rank.
     """
 
@@ -72,7 +72,7 @@ class LanguageSession(ExclusiveSession[_ext.LanguageSession]):
         super().__init__(native)
         self.info = info
         self.extra_heads: NDArray[np.float32] | None = None
-        """Probabilities of the extra heads at the last step, float32 [heads, classes]; None before, and where there are none."""
+        """Probabilities of the extra heads at the last step, float32 [heads, classes]; None before, or without such heads."""
 
     def __repr__(self) -> str:
         return f"<LanguageSession of {self.info.name}: {self.position_steps} steps>"
@@ -142,9 +142,7 @@ def step_entered(
     )
     for lane, session in enumerate(sessions):
         session.extra_heads = heads[lane] if info.extra_heads else None
-    return [
-        None if text is None else (text, codes[lane] if info.own_levels else None) for lane, text in enumerate(texts)
-    ]
+    return [None if text is None else (text, codes[lane] if info.own_levels else None) for lane, text in enumerate(texts)]
 
 
 def _token_rows(rows: list[ArrayLike | None], width: int) -> NDArray[np.int32] | None:

@@ -76,7 +76,9 @@ def write_lm(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str
         _put(writer, key, value)
     for name, array in arrays.items():
         values = array.reshape(-1) if array.ndim == 3 else array
-        if dtype in QUANTISED and values.ndim == 2 and "condition_provider" not in name:
+        if values.dtype == np.int32:
+            writer.add_tensor(f"lm.{name}", values)
+        elif dtype in QUANTISED and values.ndim == 2 and "condition_provider" not in name:
             kind = QUANTISED[dtype]
             writer.add_tensor(f"lm.{name}", gguf.quants.quantize(np.ascontiguousarray(values), kind), raw_dtype=kind)
         else:

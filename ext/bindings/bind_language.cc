@@ -187,7 +187,9 @@ void bind_language(nb::module_& module) {
             nb::arg("generator"), nb::arg("seed"), nb::arg("labels"), nb::arg("rows").none(), nb::arg("filled"))
         .def_prop_ro("position_steps", &LanguageSession::position_steps)
         .def_prop_ro("state_bytes", &LanguageSession::state_bytes)
-        .def_prop_ro("condition_vectors", &condition_vectors, "(sum [0 or 1, dim], rows for cross attention [rows, dim])")
+        .def_prop_ro("condition_vectors", &condition_vectors,
+                     nb::for_getter(nb::sig("def condition_vectors(self, /) -> tuple[typing.Any, typing.Any]")),
+                     "(sum [0 or 1, dim], rows for cross attention [rows, dim])")
         .def("require_open", &LanguageSession::require_open)
         .def("reset", &LanguageSession::reset, nb::call_guard<nb::gil_scoped_release>())
         .def("close", &LanguageSession::close)
@@ -202,6 +204,9 @@ void bind_language(nb::module_& module) {
         "language_step_batch", &step_rows, nb::arg("sessions"), nb::arg("user_codes"), nb::arg("texts"),
         nb::arg("codes").none() = nb::none(), nb::arg("kept").none() = nb::none(), nb::arg("noise").none() = nb::none(),
         nb::arg("observer") = nb::none(),
+        nb::sig("def language_step_batch(sessions: list[LanguageSession], user_codes: typing.Any, texts: typing.Any, "
+                "codes: typing.Any = None, kept: typing.Any = None, noise: typing.Any = None, "
+                "observer: typing.Any = None) -> tuple[list[int | None], typing.Any, typing.Any]"),
         "One step of each session: user codes int32 [sessions, user levels] and texts int32 [sessions], -2 where the\n"
         "choice is free; likewise codes and kept, int32 [sessions, own levels]; noise float32 [sessions, 1 + own levels,\n"
         "entries]. Returns a list of texts, None where there is none yet, codes int32 [sessions, own levels], and the\n"

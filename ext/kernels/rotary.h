@@ -15,8 +15,8 @@ double exponential(double x);
 // Of `angle` (0 <= angle < 2^25), both rounded from double to f32.
 void sine_cosine(float angle, float& sine, float& cosine);
 
-// Whose sines: the f32 nearest to the exact value, or what glibc returns, which now and then is its neighbour. The frequencies of
-// `rounded_exponents` are exp(f32(j f32(-2 log(max_period) / head_dim))), as PyTorch forms them in f32.
+// Whose sines: the f32 nearest to the exact value, or what glibc returns, which now and then is its neighbour. The frequencies
+// of `rounded_exponents` are exp(f32(j f32(-2 log(max_period) / head_dim))), as PyTorch forms them in f32.
 enum class RotaryAngles { correctly_rounded, glibc, rounded_exponents };
 
 class Rotary {

@@ -23,12 +23,12 @@ std::size_t largest(const float* values, std::size_t count);
 // e[i] / sum of e, e[i] = exp(x[i] - largest), in order of i. `out` may be `in`.
 void softmax(const float* in, std::size_t count, float* out);
 
-// Which of a vocabulary's tokens take part: the entries(count) largest logits in descending order, equal ones by index; or, where
-// all do, all by index.
+// Which of a vocabulary's tokens take part: the entries(count) largest logits in descending order, equal ones by index; or,
+// where all do, all by index.
 std::vector<std::uint32_t> candidates(const float* logits, std::size_t count, const TokenSampling& sampling);
 
-// The winner of the race: candidate j arrives after noise[j] / p[j], p = exp((logit - the largest logit) / temperature); the first
-// of equal ones. noise: standard exponential, one for each candidate. A noise of 0 arrives at once.
+// The winner of the race: candidate j arrives after noise[j] / p[j], p = exp((logit - the largest logit) / temperature); the
+// first of equal ones. noise: standard exponential, one for each candidate. A noise of 0 arrives at once.
 std::size_t race(const float* logits, std::span<const std::uint32_t> candidates, double temperature, const float* noise);
 
 }  // namespace mimi

@@ -69,7 +69,8 @@ void CrossAttention::prepare(const StepContext& context, const MatrixBlock::Visi
     float* layer = conditions.keys_values.data() + layer_ * layer_floats(conditions);
     for (std::size_t row = 0; row < rows; ++row)
         for (std::size_t head = 0; head < 2 * geometry_.heads; ++head)
-            std::copy_n(out.row(0, static_cast<std::ptrdiff_t>(row)) + head * width, width, layer + (head * rows + row) * width);
+            std::copy_n(out.row(0, static_cast<std::ptrdiff_t>(row)) + head * width, width,
+                        layer + (head * rows + row) * width);
 }
 
 ConditionProvider::ConditionProvider(const LmTensors& tensors, const LmGeometry& geometry, MatrixBlock& once)

@@ -34,8 +34,7 @@ Depformer::Level::Level(const LmTensors& tensors, const LmGeometry& geometry, st
       in_stage("dep_in." + std::to_string(level)),
       out_stage("dep_out." + std::to_string(level)),
       logits_stage("audio_logits." + std::to_string(level)) {
-    if (geometry.depformer_norm)
-        norm = std::make_unique<LayerNormWeights>(tensors, "depformer_norms." + std::to_string(level));
+    if (geometry.depformer_norm) norm = std::make_unique<LayerNormWeights>(tensors, "depformer_norms." + std::to_string(level));
 }
 
 Depformer::Depformer(const LmTensors& tensors, const LmGeometry& geometry) : geometry_(geometry) {
@@ -94,8 +93,7 @@ void Depformer::step(const StepContext& context, TensorWindow& window, const Act
     const std::size_t lanes = context.lanes.size();
     const Activations z = context.take(1, geometry_.depformer.dim);
     const Activations logits = context.take(1, geometry_.codebook_entries);
-    float* memory =
-        context.scratch.take(layers_.size() * lanes * 2 * geometry_.own_levels * geometry_.depformer.key_dim());
+    float* memory = context.scratch.take(layers_.size() * lanes * 2 * geometry_.own_levels * geometry_.depformer.key_dim());
     auto* previous = context.scratch.take_array<std::int32_t>(lanes);
     std::copy_n(text, lanes, previous);
     for (std::size_t level = 0; level < levels_.size(); ++level) {

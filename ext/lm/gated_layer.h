@@ -1,5 +1,5 @@
-// One layer of the language model's transformers: x += Wo attention(rms(x)); x += Gout (silu(u) v), [u; v] = Gin rms(x). The keys
-// and values lie wherever its caller keeps them.
+// One layer of the language model's transformers: x += Wo attention(rms(x)); x += Gout (silu(u) v), [u; v] = Gin rms(x). The
+// keys and values lie wherever its caller keeps them.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +69,8 @@ struct GatedMatrices {
     std::size_t attention_in, attention_out, gating_in, gating_out;
 };
 
-// softmax(query keys) values of every query head of every lane: query [lane][1][>= dim] and views [lane] -> mixed [lane][1][dim].
+// softmax(query keys) values of every query head of every lane: query [lane][1][>= dim] and views [lane] -> mixed
+// [lane][1][dim].
 void look_back(const StepContext& context, const GatedTransformerGeometry& geometry, const Activations& query,
                const KeyView* views, const Activations& mixed);
 

@@ -74,8 +74,7 @@ void require(const GgufReader& file, std::string_view key, bool expected) {
 std::vector<std::size_t> integers(const GgufReader& file, std::string_view key, std::size_t count, std::uint64_t most) {
     const auto values = file.unsigned_integers(full_key(key), channel_cap + 1);
     if (!values) refuse(key_subject(key), "no such key", "an array of " + std::to_string(count) + " integers");
-    if (values->size() != count)
-        refuse(key_subject(key), std::to_string(values->size()) + " values", std::to_string(count));
+    if (values->size() != count) refuse(key_subject(key), std::to_string(values->size()) + " values", std::to_string(count));
     for (std::size_t i = 0; i < count; ++i)
         if ((*values)[i] > most)
             refuse(key_subject(key) + " value " + std::to_string(i), std::to_string((*values)[i]),
@@ -101,8 +100,7 @@ GatedTransformerGeometry read_transformer(const GgufReader& file, const std::str
     if (transformer.heads % repeat != 0)
         refuse(key_subject(prefix + "kv_repeat"), std::to_string(repeat), "a divisor of " + std::to_string(transformer.heads));
     transformer.key_heads = transformer.heads / repeat;
-    transformer.gating_width =
-        gating_width(transformer.dim, integer(file, prefix + "dim_feedforward", 2, feed_forward_cap));
+    transformer.gating_width = gating_width(transformer.dim, integer(file, prefix + "dim_feedforward", 2, feed_forward_cap));
     choice(file, prefix + "gating", {"silu"});
     return transformer;
 }
@@ -112,7 +110,7 @@ GatedTransformerGeometry read_temporal(const GgufReader& file) {
     choice(file, "norm", {"rms_norm_f32"});
     require(file, "causal", true);
     temporal.rotary = choice(file, "positional_embedding", {"rope", "rope_concat"}) == "rope" ? RotaryPairs::interleaved
-                                                                                             : RotaryPairs::halves;
+                                                                                              : RotaryPairs::halves;
     temporal.context_steps = integer(file, "context", 1, context_cap_steps);
     temporal.max_period = static_cast<double>(integer(file, "max_period", 2, period_cap));
     return temporal;
@@ -120,8 +118,7 @@ GatedTransformerGeometry read_temporal(const GgufReader& file) {
 
 void read_depformer(const GgufReader& file, LmGeometry& geometry) {
     const std::size_t levels = geometry.depformer_levels;
-    geometry.depformer =
-        read_transformer(file, "depformer.", geometry.temporal.heads / geometry.temporal.key_heads);
+    geometry.depformer = read_transformer(file, "depformer.", geometry.temporal.heads / geometry.temporal.key_heads);
     choice(file, "depformer.pos_emb", {"none"});
     // A context shorter than the sub-steps is in some configurations; no published program heeds it.
     geometry.depformer.context_steps = levels;
@@ -143,7 +140,8 @@ void read_conditions(const GgufReader& file, LmGeometry& geometry) {
     geometry.cross_attention = flag(file, "cross_attention", false);
     geometry.cross_position_scale = file.real(full_key("fuser.cross_attention_pos_emb_scale")).value_or(0.0);
     if (!(geometry.cross_position_scale >= 0.0 && geometry.cross_position_scale <= 1e6))
-        refuse(key_subject("fuser.cross_attention_pos_emb_scale"), std::to_string(geometry.cross_position_scale), "0 to 1000000");
+        refuse(key_subject("fuser.cross_attention_pos_emb_scale"), std::to_string(geometry.cross_position_scale),
+               "0 to 1000000");
     const auto takes_rows = [](const ConditionerGeometry& conditioner) { return conditioner.labels == 0; };
     const auto crossed = std::count_if(geometry.conditioners.begin(), geometry.conditioners.end(), takes_rows);
     if (crossed != (geometry.cross_attention ? 1 : 0))
@@ -180,8 +178,8 @@ void check_lm_component(const GgufReader& file) {
                            [prefix](const GgufTensor& tensor) { return tensor.name.starts_with(prefix); });
     };
     if (!begins("lm.")) {
-        const char* found = begins("mimi.")     ? "the Mimi codec (tensors 'mimi.*')"
-                            : begins("voice.")  ? "a voice prompt (tensors 'voice.*')"
+        const char* found = begins("mimi.")          ? "the Mimi codec (tensors 'mimi.*')"
+                            : begins("voice.")       ? "a voice prompt (tensors 'voice.*')"
                             : file.tensors().empty() ? "no tensors"
                                                      : "no tensor that starts with 'lm.'";
         refuse("file", found, std::string(expected));

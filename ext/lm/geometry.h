@@ -1,5 +1,5 @@
-// Every hyper-parameter of a Moshi language model, from `moshi.lm.*` metadata and the shapes of its tensors, checked against one
-// another.
+// Every hyper-parameter of a Moshi language model, from `moshi.lm.*` metadata and the shapes of its tensors, checked against
+// one another.
 #pragma once
 
 #include <cstddef>
@@ -73,8 +73,8 @@ struct LmGeometry {
 // architecture or component, a raw file without metadata, one part of a split file. Error{model_contract}.
 void check_lm_component(const GgufReader& file);
 
-// Error{model_contract} naming the tensor or key where it is missing, contradicts another, or exceeds what a sane file can have.
-// Needs no payload.
+// Error{model_contract} naming the tensor or key where it is missing, contradicts another, or exceeds what a sane file can
+// have. Needs no payload.
 LmGeometry read_lm_geometry(const GgufReader& file);
 
 }  // namespace mimi

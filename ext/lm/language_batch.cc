@@ -72,7 +72,8 @@ private:
     void enter(LanguageSession& session) {
         const std::size_t lane = sessions_.size();
         if (&session.model() != &model_)
-            throw Error(ErrorCode::setting, "model of session " + std::to_string(lane), "another one", "the model of session 0");
+            throw Error(ErrorCode::setting, "model of session " + std::to_string(lane), "another one",
+                        "the model of session 0");
         session.gate_.enter();
         sessions_.push_back(&session);
         if (session.position_steps() >= max_position_steps)

@@ -35,7 +35,7 @@ public:
     LanguageModel& operator=(const LanguageModel&) = delete;
 
     const LmGeometry& geometry() const { return geometry_; }
-    const std::string& name() const { return name_; }              // general.name, or empty
+    const std::string& name() const { return name_; }                  // general.name, or empty
     const std::string& conditioners() const { return conditioners_; }  // moshi.lm.conditioners, or empty
     const std::string& weight_class() const { return weight_class_; }
     const KernelTable& kernels() const { return kernels_; }

@@ -1,5 +1,5 @@
-// One stream through a language model, and the batched step that serves many of them in one pass. A session is used by one thread
-// at a time, as a codec's session.
+// One stream through a language model, and the batched step that serves many of them in one pass. A session is used by one
+// thread at a time, as a codec's session.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ struct LanguageInput {
 };
 
 struct LanguageOutput {
-    bool ready = false;            // whether there is a text and codes yet
+    bool ready = false;  // whether there is a text and codes yet
     std::int32_t text = 0;
     std::int32_t* codes = nullptr;  // room for [own_levels]
     float* extra_heads = nullptr;   // room for [extra_heads][extra_head_dim]: probabilities of this very step
@@ -87,8 +87,8 @@ private:
 };
 
 // One step of each session; inputs and outputs go with them. All sessions must be of one model and distinct. Bit-equal to
-// stepping them one by one. Whatever is thrown, no session has moved: input_shape, code_range (naming lane and channel), setting,
-// session_busy, session_closed, numeric_overflow, what `observer` throws.
+// stepping them one by one. Whatever is thrown, no session has moved: input_shape, code_range (naming lane and channel),
+// setting, session_busy, session_closed, numeric_overflow, what `observer` throws.
 void step_batch(std::span<LanguageSession* const> sessions, std::span<const LanguageInput> inputs,
                 std::span<LanguageOutput> outputs, StageObserver* observer = nullptr);
 

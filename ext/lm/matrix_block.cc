@@ -1,24 +1,8 @@
 #include "lm/matrix_block.h"
 
-#include <string>
-
-#include "base/error.h"
-#include "weights/quoted_text.h"
-
 namespace mimi {
 
 namespace {
-
-MatrixStorage storage_of(const GgufTensor& tensor) {
-    switch (tensor.type) {
-        case TensorType::f32: return MatrixStorage::f32;
-        case TensorType::f16: return MatrixStorage::f16;
-        case TensorType::bf16: return MatrixStorage::bf16;
-        default: break;
-    }
-    throw Error(ErrorCode::internal, "tensor " + quoted(tensor.name), std::string(tensor_type_name(tensor.type)),
-                "a type that was checked");
-}
 
 std::size_t rows_of(const GgufTensor& tensor) {
     return static_cast<std::size_t>(tensor.elements / tensor.dims[0]);
@@ -28,8 +12,8 @@ std::size_t rows_of(const GgufTensor& tensor) {
 
 MatrixBlock::Entry::Entry(const GgufTensor& stored, std::size_t offset)
     : tensor(stored),
-      linear(NumericsPolicy{}, storage_of(stored), rows_of(stored), static_cast<std::size_t>(stored.dims[0])),
-      packer(linear),
+      linear(NumericsPolicy{}, packed_storage(stored.type), rows_of(stored), static_cast<std::size_t>(stored.dims[0])),
+      packer(stored, linear),
       offset_bytes(offset) {}
 
 std::size_t MatrixBlock::add(const GgufTensor& tensor) {

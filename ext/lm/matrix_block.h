@@ -8,7 +8,7 @@
 #include "layers/linear.h"
 #include "layers/numerics_policy.h"
 #include "layers/step_context.h"
-#include "model/matrix_packer.h"
+#include "lm/stored_matrix_packer.h"
 #include "weights/gguf_format.h"
 #include "weights/tensor_window.h"
 #include "weights/window_layer.h"
@@ -21,7 +21,7 @@ public:
     MatrixBlock(const MatrixBlock&) = delete;
     MatrixBlock& operator=(const MatrixBlock&) = delete;
 
-    // Appends a matrix [outputs][inputs] of f32, f16 or bf16, with its place in the file; returns its number.
+    // Appends a matrix [outputs][inputs] of any type but integers, with its place in the file; returns its number.
     std::size_t add(const GgufTensor& tensor);
     bool empty() const { return entries_.empty(); }
     // What the window reads and packs; refers to this block, which must stay where it is while the window is bound.
@@ -46,7 +46,7 @@ private:
         Entry(const GgufTensor& stored, std::size_t offset);
         GgufTensor tensor;
         Linear linear;
-        MatrixPacker packer;
+        StoredMatrixPacker packer;
         std::size_t offset_bytes;
     };
 

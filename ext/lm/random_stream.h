@@ -12,8 +12,10 @@ enum class RandomGenerator : std::uint8_t {
     // does not matter. With f the finaliser of splitmix64 and G = 0x9e3779b97f4a7c15:
     //   key = f(f(seed + G) + p G), z = f(key + (c 2^32 + j + 1) G), u = (floor(z / 2^11) + 1/2) 2^-53, and -log(u)
     counted,
-    // What torch's CPU generator gives `exponential_` after manual_seed(seed): MT19937 of the seed's low 32 bits, two outputs for
-    // a number, high one first; u = their 64 bits mod 2^53, times 2^-53, and -log(1 - u). A stream: every number is the next one.
+    // What torch's CPU generator gives `exponential_` after manual_seed(seed): MT19937 of the seed's low 32 bits, two outputs
+    // for
+    // a number, high one first; u = their 64 bits mod 2^53, times 2^-53, and -log(1 - u). A stream: every number is the next
+    // one.
     torch_cpu,
 };
 

@@ -31,8 +31,9 @@ public:
     std::vector<MatrixBlock*> blocks();
     std::vector<MatrixBlock*> once_blocks();
 
-    // tokens: [lane][channels], text first; conditions: [lane] -> hidden [lane][1][dim] and text_logits [lane][1][text_outputs].
-    // Keys and values go into the rings at the streams' positions. Errors of TensorWindow::acquire(), numeric_overflow.
+    // tokens: [lane][channels], text first; conditions: [lane] -> hidden [lane][1][dim] and text_logits
+    // [lane][1][text_outputs]. Keys and values go into the rings at the streams' positions. Errors of TensorWindow::acquire(),
+    // numeric_overflow.
     void step(const StepContext& context, TensorWindow& window, const std::int32_t* tokens, const Conditions* const* conditions,
               const Activations& hidden, const Activations& text_logits) const;
     // hidden -> softmax of each extra head: [lane][1][heads * head_dim].

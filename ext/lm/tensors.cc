@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "model/contract.h"
 #include "model/tensor_names.h"
+#include "weights/dequantise.h"
 #include "weights/quoted_text.h"
-#include "weights/tensor_values.h"
 
 namespace mimi {
 
@@ -31,8 +31,9 @@ std::string subject(const std::string& name) {
 }
 
 void check_type(const GgufTensor& tensor) {
-    if (tensor.type == TensorType::f32 || tensor.type == TensorType::f16 || tensor.type == TensorType::bf16) return;
-    refuse("tensor " + quoted(tensor.name) + " type", std::string(tensor_type_name(tensor.type)), "f32, f16 or bf16");
+    if (is_dequantisable(tensor.type)) return;
+    refuse("tensor " + quoted(tensor.name) + " type", std::string(tensor_type_name(tensor.type)),
+           "f32, f16, bf16, q8_0, q4_0 or q4_k");
 }
 
 GgufTensor slice_rows(const GgufTensor& tensor, std::size_t first, std::size_t count) {
@@ -75,7 +76,8 @@ public:
         if (found.size() > 1)
             refuse(subject(found[1]), "beside " + quoted(stored_name(found[0])), "one of the two, fused or by weight set");
         if (found.empty())
-            refuse(subject(split + "0.weight"), "no such tensor", "it, or all sets fused in " + quoted(stored_name(fused.back())));
+            refuse(subject(split + "0.weight"), "no such tensor",
+                   "it, or all sets fused in " + quoted(stored_name(fused.back())));
         if (found[0] == split + "0.weight") {
             for (std::size_t set = 0; set < sets; ++set) {
                 const std::string name = split + std::to_string(set) + ".weight";
@@ -243,7 +245,10 @@ GgufTensor LmTensors::rows(const std::string& name, std::size_t first, std::size
 }
 
 std::vector<float> LmTensors::values(const std::string& name) const {
-    return read_values(file_, tensor(name));
+    const GgufTensor& found = tensor(name);
+    std::vector<float> values(static_cast<std::size_t>(found.elements));
+    read_rows(file_, found, 0, found.elements / found.dims.front(), values.data());
+    return values;
 }
 
 std::vector<ConditionerGeometry> read_conditioners(const GgufReader& file, std::size_t dim) {

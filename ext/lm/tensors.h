@@ -23,7 +23,7 @@ public:
     const GgufTensor& tensor(const std::string& name) const;
     // Rows first .. first + count - 1 of a matrix, as a tensor of their own.
     GgufTensor rows(const std::string& name, std::size_t first, std::size_t count) const;
-    // Finite f32 values. Errors of read_values().
+    // Finite f32 values. Errors of read_rows().
     std::vector<float> values(const std::string& name) const;
     const GgufReader& file() const { return file_; }
 

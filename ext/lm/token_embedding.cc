@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/half_float.h"
+#include "weights/dequantise.h"
 #include "weights/tensor_values.h"
 
 namespace mimi {
@@ -19,18 +19,14 @@ EmbeddingTable::EmbeddingTable(const GgufReader& file, const GgufTensor& tensor)
     : type_(tensor.type),
       rows_(static_cast<std::size_t>(tensor.elements / tensor.dims[0])),
       width_(static_cast<std::size_t>(tensor.dims[0])),
+      row_bytes_(static_cast<std::size_t>(tensor.size_bytes) / rows_),
       bytes_(floats_for(tensor.size_bytes)) {
     file.read(tensor, bytes_.data());
     check_run(tensor, 0, bytes_.data(), static_cast<std::size_t>(tensor.size_bytes));
 }
 
 void EmbeddingTable::copy_row(std::size_t row, float* out) const {
-    if (type_ == TensorType::f32) {
-        std::copy_n(bytes_.data() + row * width_, width_, out);
-        return;
-    }
-    const std::uint16_t* stored = reinterpret_cast<const std::uint16_t*>(bytes_.data()) + row * width_;
-    std::transform(stored, stored + width_, out, type_ == TensorType::f16 ? half_to_float : bfloat16_to_float);
+    dequantise(type_, reinterpret_cast<const std::byte*>(bytes_.data()) + row * row_bytes_, width_, out);
 }
 
 TokenEmbedding::TokenEmbedding(const LmTensors& tensors, const std::string& name, Form form, MatrixBlock& block)

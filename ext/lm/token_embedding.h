@@ -15,7 +15,7 @@ namespace mimi {
 // A token that stands for nothing: its vector is exactly zero.
 constexpr std::int32_t zero_token = -1;
 
-// [rows][width] of f32, f16 or bf16, kept as it is stored.
+// [rows][width], kept as it is stored.
 class EmbeddingTable {
 public:
     // Error{model_contract} where a value is not finite.
@@ -24,13 +24,14 @@ public:
     std::size_t rows() const { return rows_; }
     std::size_t width() const { return width_; }
     std::size_t size_bytes() const { return bytes_.size_bytes(); }
-    // Widened to f32, which is exact. row < rows().
+    // As f32, by dequantise(). row < rows().
     void copy_row(std::size_t row, float* out) const;
 
 private:
     TensorType type_;
     std::size_t rows_;
     std::size_t width_;
+    std::size_t row_bytes_;
     AlignedBuffer bytes_;
 };
 

@@ -46,7 +46,9 @@ def exponentials(draw: int, entries: int) -> np.ndarray:
     state = 0xCBF29CE484222325
     for byte in b"lm-noise/1":
         state = (state ^ byte) * 0x100000001B3 & (1 << 64) - 1
-    z = np.uint64(state) + np.arange(1024 * draw + 1, 1024 * draw + entries + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z = np.uint64(state) + np.arange(1024 * draw + 1, 1024 * draw + entries + 1, dtype=np.uint64) * np.uint64(
+        0x9E3779B97F4A7C15
+    )
     z ^= z >> np.uint64(30)
     z *= np.uint64(0xBF58476D1CE4E5B9)
     z ^= z >> np.uint64(27)
@@ -132,5 +134,3 @@ def tokens_of(outputs: Iterable[Any], width: int) -> np.ndarray:
         codes = [] if output is None or output[1] is None else output[1].tolist()
         rows.append([-2] * width if output is None else [output[0], *codes])
     return np.array(rows)
-
-

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
 import pytest
 
@@ -13,6 +14,8 @@ from codec_core._ext import Kernels
 from codec_core.errors import CodeRangeError, SessionBusyError
 from codec_core.language_model import LanguageModel
 from codec_core.language_session import Given, LanguageSession, Sampling
+from codec_core.synth_lm import LM_CONFIGS, lm_arrays
+from tests.lm_files import QUANTISED, lm_metadata, write_lm
 
 RACING = Sampling(text_top_k=25, top_k=16, seed=11)
 TORCH = Sampling(text_top_k=25, top_k=16, seed=11, generator="torch-cpu")
@@ -134,11 +137,6 @@ def test_instruction_sets_do_not_show(
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
 def test_narrow_weights_are_those_weights_widened(language_models: Callable[..., LanguageModel], user, dtype: str, tmp_path):
-    import gguf
-
-    from codec_core.synth_lm import LM_CONFIGS, lm_arrays
-    from tests.lm_files import QUANTISED, lm_metadata, write_lm
-
     for name in ("a", "c"):
         kind = QUANTISED[dtype]
         arrays = {
@@ -166,7 +164,7 @@ def test_a_step_that_fails_never_happened(model: LanguageModel, user: np.ndarray
     with pytest.raises(RuntimeError):
         session.step(user[9], observer=refuse_late)
     if model.info.user_levels:
-        with pytest.raises(CodeRangeError, match="user code 0 of lane 0: found 65, expected -1 .. 64"):
+        with pytest.raises(CodeRangeError, match=r"user code 0 of lane 0: found 65, expected -1 \.\. 64"):
             session.step([65] * 8)
     with pytest.raises(CodeRangeError, match="text 0 of lane 0"):
         session.step(user[9], Given(text=97 if model.info.text_entries == 96 and not model.info.conditioners else 10**6))
