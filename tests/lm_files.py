@@ -69,25 +69,34 @@ def _put(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
         writer.add_array(key, value)
 
 
-def write_lm(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, Any], dtype: str = "f32") -> Path:
-    """Write tensors (names without ``lm.``) and keys; matrices take ``dtype``, vectors stay float32."""
+Typed = Mapping[str, tuple[gguf.GGMLQuantizationType, np.ndarray]]
+"""Tensors by name: their type and values, or blocks as uint8 [rows, bytes]."""
+
+
+def write_typed_lm(path: Path, tensors: Typed, metadata: Mapping[str, Any]) -> Path:
+    """Write tensors (names without ``lm.``) and keys."""
     writer = gguf.GGUFWriter(path, "moshi")
     for key, value in metadata.items():
         _put(writer, key, value)
-    for name, array in arrays.items():
-        values = array.reshape(-1) if array.ndim == 3 else array
-        if values.dtype == np.int32:
-            writer.add_tensor(f"lm.{name}", values)
-        elif dtype in QUANTISED and values.ndim == 2 and "condition_provider" not in name:
-            kind = QUANTISED[dtype]
-            writer.add_tensor(f"lm.{name}", gguf.quants.quantize(np.ascontiguousarray(values), kind), raw_dtype=kind)
-        else:
-            writer.add_tensor(f"lm.{name}", np.ascontiguousarray(values, dtype=np.float32))
+    for name, (kind, array) in tensors.items():
+        values = np.ascontiguousarray(array.reshape(-1) if array.ndim == 3 else array)
+        writer.add_tensor(f"lm.{name}", values, raw_dtype=kind if values.dtype == np.uint8 else None)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def write_lm(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, Any], dtype: str = "f32") -> Path:
+    """Write arrays as they are, but for matrices that take ``dtype``; vectors and conditioners stay float32."""
+
+    def typed(name: str, array: np.ndarray) -> tuple[gguf.GGMLQuantizationType, np.ndarray]:
+        if dtype in QUANTISED and array.ndim == 2 and "condition_provider" not in name:
+            return QUANTISED[dtype], gguf.quants.quantize(np.ascontiguousarray(array), QUANTISED[dtype])
+        return gguf.GGMLQuantizationType.F32, array
+
+    return write_typed_lm(path, {name: typed(name, array) for name, array in arrays.items()}, metadata)
 
 
 def write_lm_model(path: Path, model: str, *, split: bool = False, dtype: str = "f32") -> Path:
