@@ -253,7 +253,7 @@ class LanguageSession:
     @property
     def state_bytes(self) -> int: ...
     @property
-    def condition_vectors(self) -> object:
+    def condition_vectors(self, /) -> tuple[Any, Any]:
         """(sum [0 or 1, dim], rows for cross attention [rows, dim])"""
 
     def require_open(self) -> None: ...
@@ -265,14 +265,13 @@ class LanguageSession:
 
 def language_step_batch(
     sessions: list[LanguageSession],
-    user_codes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
-    texts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    codes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None = None,
-    kept: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None = None,
-    noise: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order="C", device="cpu", writable=False)]
-    | None = None,
-    observer: object | None = None,
-) -> tuple:
+    user_codes: Any,
+    texts: Any,
+    codes: Any = None,
+    kept: Any = None,
+    noise: Any = None,
+    observer: Any = None,
+) -> tuple[list[int | None], Any, Any]:
     """
     One step of each session: user codes int32 [sessions, user levels] and texts int32 [sessions], -2 where the
     choice is free; likewise codes and kept, int32 [sessions, own levels]; noise float32 [sessions, 1 + own levels,
@@ -348,6 +347,26 @@ class Kernels:
         blocks uint8 [M, K / 32 * 34] of q8_0, columns [N, K] -> float32 [N, M]
         """
 
+    def narrow_matmul(
+        self,
+        weights: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        columns: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        bfloat16: bool,
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
+        """
+        weights uint16 [M, K], the bits of f16 or bf16, columns [N, K] -> float32 [N, M]
+        """
+
+    def rms_norm(
+        self,
+        values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        weight: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]: ...
+    def silu_gate(
+        self,
+        u: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        v: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]: ...
     def layer_norm(
         self,
         values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
