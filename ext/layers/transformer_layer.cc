@@ -48,7 +48,8 @@ void rotate(RotaryLayout layout, float* head, std::size_t head_dim, const float*
 
 }  // namespace
 
-TransformerMatrices::TransformerMatrices(const NumericsPolicy& policy, const TransformerGeometry& geometry, MatrixStorage storage)
+TransformerMatrices::TransformerMatrices(const NumericsPolicy& policy, const TransformerGeometry& geometry,
+                                         MatrixStorage storage)
     : in_projection(policy, storage, 3 * geometry.dim, geometry.dim),
       out_projection(policy, storage, geometry.dim, geometry.dim),
       mlp_in(policy, storage, geometry.mlp_width, geometry.dim),

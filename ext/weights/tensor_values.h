@@ -18,8 +18,8 @@ std::vector<float> read_values(const GgufReader& file, const GgufTensor& tensor)
 // and where the type is another.
 std::vector<QuantisedBlock> read_blocks(const GgufReader& file, const GgufTensor& tensor);
 
-// The same checks of a run of a tensor of f32, f16, bf16, q8_0, q4_0 or q4_k's payload that is in memory already: `size_bytes` from its byte
-// `start_bytes` on, whole values or blocks.
+// The same checks of a run, in memory already, of the payload of a tensor of f32, f16, bf16, q8_0, q4_0 or q4_k: `size_bytes`
+// from its byte `start_bytes` on, whole values or blocks.
 void check_run(const GgufTensor& tensor, std::uint64_t start_bytes, const void* stored, std::size_t size_bytes);
 
 // The same checks without keeping the values: reads the payload through a buffer of fixed size.
