@@ -18,6 +18,7 @@ from codec_core.language_session import GREEDY, Given, LanguageSession, Language
 from codec_core.model_source import chosen_isa, chosen_threads, file_at_rest, sha256_of
 from codec_core.rows import code_rows
 from codec_core.session_base import StageObserver, all_entered
+from codec_core.window import chosen_budget
 
 _MOST_SEED = 2**64
 
@@ -74,24 +75,31 @@ class LanguageModel:
         self.info = info
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], threads: int | None = None) -> LanguageModel:
+    def open(
+        cls, path: str | os.PathLike[str], threads: int | None = None, ram_budget_bytes: int | None = None
+    ) -> LanguageModel:
         """Read, check and pack a language model's GGUF file of the enriched form, as ``mimi convert`` writes it.
 
         Args:
             path: the file.
             threads: threads one step may use, the caller's included; None takes ``MIMI_THREADS``, else 1. No result depends
                 on it.
+            ram_budget_bytes: most bytes of weights in memory; None takes ``MIMI_RAM_BUDGET``, else no limit. Under a budget
+                that is smaller than the weights, matrices are read again and again from the file, which must stay as it is;
+                the results are the same. Sessions and scratch come on top.
 
         The instruction set is the best this machine has, or the one ``MIMI_ISA`` names.
 
         Raises:
             ModelAccessError, ModelFormatError, ModelContractError: the file is refused.
-            SettingError: an argument outside its legal values. UnavailableError: legal, but not on this machine.
+            SettingError: an argument outside its legal values, or a budget that is too small.
+            UnavailableError: legal, but not on this machine.
 
         """
         file = Path(path)
+        budget = chosen_budget(ram_budget_bytes)
         with file_at_rest(file):
-            native = _ext.LanguageModel.open(os.fspath(file), chosen_isa(), chosen_threads(threads))
+            native = _ext.LanguageModel.open(os.fspath(file), chosen_isa(), chosen_threads(threads), budget)
             info = _describe(native, file)
         return cls(native, info)
 

@@ -156,7 +156,7 @@ PARAMETERS = {
     codec_core.CodecModel.codebook: ("self", "level"),
     codec_core.DecoderSession.decode: ("self", "codes", "observer"),
     codec_core.DecoderSession.push: ("self", "codes"),
-    codec_core.LanguageModel.open: ("path", "threads"),
+    codec_core.LanguageModel.open: ("path", "threads", "ram_budget_bytes"),
     codec_core.LanguageModel.session: ("self", "sampling", "conditions"),
     codec_core.LanguageModel.step_batch: ("self", "sessions", "user_codes", "given", "observer"),
     codec_core.LanguageModel.restore: ("self", "blob"),

@@ -16,6 +16,7 @@
 #include "bindings/bindings.h"
 #include "bindings/language_geometry.h"
 #include "bindings/session_arguments.h"
+#include "bindings/window_objects.h"
 #include "lm/language_session.h"
 
 namespace mimi {
@@ -27,10 +28,12 @@ using Tokens = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::de
 using Noise = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-std::shared_ptr<LanguageModel> open_language_model(const std::string& path, const std::string& isa, std::size_t threads) {
+std::shared_ptr<LanguageModel> open_language_model(const std::string& path, const std::string& isa, std::size_t threads,
+                                                   std::size_t ram_budget_bytes) {
     const nb::gil_scoped_release release;
     // Python knows no const; every method bound below is.
-    return std::const_pointer_cast<LanguageModel>(LanguageModel::open(path, {isa, threads}));
+    return std::const_pointer_cast<LanguageModel>(
+        LanguageModel::open(path, {isa, threads, {.budget_bytes = ram_budget_bytes}}));
 }
 
 Sampling sampling_of(double text_temperature, std::size_t text_top_k, double temperature, std::size_t top_k,
@@ -155,13 +158,18 @@ nb::object condition_vectors(const LanguageSession& session) {
 void bind_model_class(nb::module_& module) {
     nb::class_<LanguageModel>(module, "LanguageModel", "A loaded language model: immutable, shared by every session.")
         .def_static("open", &open_language_model, nb::arg("path"), nb::arg("isa") = "", nb::arg("threads") = 1,
-                    "Reads, checks and packs a GGUF file of the enriched form. Empty `isa`: the best here.")
+                    nb::arg("ram_budget_bytes") = 0,
+                    "Reads, checks and packs a GGUF file of the enriched form. Empty `isa`: the best here.\n\n"
+                    "`ram_budget_bytes`: most bytes of weights in memory, 0 for no limit.")
         .def_prop_ro("name", &LanguageModel::name)
         .def_prop_ro("conditioners", &LanguageModel::conditioners)
         .def_prop_ro("weight_class", &LanguageModel::weight_class)
         .def_prop_ro("isa", [](const LanguageModel& model) { return std::string(model.kernels().isa); })
         .def_prop_ro("threads", [](const LanguageModel& model) { return model.pool().threads(); })
         .def_prop_ro("weights_bytes", &LanguageModel::weights_bytes)
+        .def_prop_ro(
+            "window_plan", [](const LanguageModel& model) { return plan_dict(model.window().bound_plan()); },
+            nb::for_getter(nb::sig("def window_plan(self, /) -> dict[str, int]")))
         .def_prop_ro("state_bytes", [](const LanguageModel& model) { return model.state_layout()->state_bytes(); })
         .def_prop_ro(
             "geometry", [](const LanguageModel& model) { return lm_geometry_dict(model.geometry()); },

@@ -42,7 +42,9 @@ LanguageModel::LanguageModel(const GgufReader& file, const LanguageModelOptions&
     add_blocks(window_, blocks);
     add_blocks(window_, temporal_->once_blocks());
     const std::size_t fixed_bytes = temporal_->size_bytes() + (depformer_ ? depformer_->size_bytes() : 0);
-    window_.bind(std::make_unique<WeightFile>(file.path(), file.identity(), PageCache::keep), window_.plan(fixed_bytes, {}));
+    const WindowPlan plan = window_.plan(fixed_bytes, options.window);
+    const PageCache page_cache = plan.streams() ? PageCache::bypass : PageCache::keep;
+    window_.bind(std::make_unique<WeightFile>(file.path(), file.identity(), page_cache), plan);
 }
 
 }  // namespace mimi

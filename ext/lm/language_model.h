@@ -21,12 +21,14 @@ namespace mimi {
 struct LanguageModelOptions {
     std::string isa;          // name of a kernel table, or empty: the best this machine has
     std::size_t threads = 1;  // threads one step may use, the caller included
+    WindowOptions window = {};
 };
 
 class LanguageModel {
 public:
-    // Reads, checks and packs the file at `path`; afterwards it is closed. Errors: model_access, model_format, model_contract,
-    // setting, unavailable.
+    // Reads, checks and packs the file at `path`. Afterwards it is closed, unless matrices pass through the tensor window; then it
+    // must stay as it is, and a step may fail with model_access. Errors: model_access, model_format, model_contract, setting,
+    // unavailable.
     static std::shared_ptr<const LanguageModel> open(const std::string& path, const LanguageModelOptions& options);
 
     LanguageModel(const GgufReader& file, const LanguageModelOptions& options);

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from codec_core._ext import Kernels
-from codec_core.errors import CodeRangeError, SessionBusyError
+from codec_core.errors import CodeRangeError, SessionBusyError, SettingError
 from codec_core.language_model import LanguageModel
 from codec_core.language_session import Given, LanguageSession, Sampling
 from codec_core.synth_lm import LM_CONFIGS, lm_arrays
@@ -122,6 +122,21 @@ def test_a_batch_is_its_streams_alone(model: LanguageModel, user: np.ndarray):
 def test_threads_do_not_show(language_models: Callable[..., LanguageModel], user: np.ndarray):
     one, two = (language_models("c", threads=threads) for threads in (1, 2))
     assert trail_of(new_session(one), user) == trail_of(new_session(two), user)
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c", "s"])
+def test_a_budget_does_not_show(
+    language_models: Callable[..., LanguageModel], language_model_path: Callable[..., Path], user: np.ndarray, name: str
+):
+    whole = language_models(name)
+    plan = whole._native.window_plan
+    budget = plan["minimum_bytes"]
+    small = LanguageModel.open(language_model_path(name), ram_budget_bytes=budget)
+    assert small._native.window_plan["slots"] > 0
+    assert small.info.weights_bytes <= budget < plan["full_bytes"]
+    assert trail_of(new_session(small), user[:8]) == trail_of(new_session(whole), user[:8])
+    with pytest.raises(SettingError, match="ram_budget_bytes"):
+        LanguageModel.open(language_model_path(name), ram_budget_bytes=budget - 1)
 
 
 @pytest.mark.parametrize("name", ["a", "c", "h"])
