@@ -176,10 +176,7 @@ void bind_model_class(nb::module_& module) {
             nb::for_getter(nb::sig("def geometry(self, /) -> dict[str, typing.Any]")));
 }
 
-}  // namespace
-
-void bind_language(nb::module_& module) {
-    bind_model_class(module);
+void bind_session_class(nb::module_& module) {
     nb::class_<LanguageSession>(module, "LanguageSession", "One stream's state.")
         .def(
             "__init__",
@@ -208,6 +205,13 @@ void bind_language(nb::module_& module) {
                 return LanguageSession::restore(model, std::string(state.c_str(), state.size()));
             },
             nb::arg("model"), nb::arg("state"));
+}
+
+}  // namespace
+
+void bind_language(nb::module_& module) {
+    bind_model_class(module);
+    bind_session_class(module);
     module.def(
         "language_step_batch", &step_rows, nb::arg("sessions"), nb::arg("user_codes"), nb::arg("texts"),
         nb::arg("codes").none() = nb::none(), nb::arg("kept").none() = nb::none(), nb::arg("noise").none() = nb::none(),

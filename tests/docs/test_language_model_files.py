@@ -36,7 +36,11 @@ def is_listed(key: str, listed: set[str]) -> bool:
 
 
 def test_keys_of_a_language_model(tmp_path: Path) -> None:
-    listed = keys("language_model.md", "## Files") | keys("model_file.md", "## Language models", "^## Text") | {"general.name"}
+    listed = (
+        keys("language_model.md", "## Files", "^## A stream")
+        | keys("model_file.md", "## Language models", "^## Text")
+        | {"general.name"}
+    )
     words = train_tokenizer(tmp_path / "x.model")
     written = set()
     for model in LM_CONFIGS:
