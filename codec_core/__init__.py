@@ -10,15 +10,30 @@
     decoder = model.decoder(levels=8)
     pcm = decoder.decode(codes)        # int [8] -> float32 [1920]
 
-Whole clips: :mod:`codec_core.clip`. Errors: :mod:`codec_core.errors`, one tree.
+The language model that speaks these codes: :mod:`codec_core.language_model`. Whole clips: :mod:`codec_core.clip`.
+Errors: :mod:`codec_core.errors`, one tree.
 """
 
 from importlib.metadata import version
 
 from codec_core.errors import CodecError
+from codec_core.language_model import LanguageModel, LanguageModelInfo
+from codec_core.language_session import Given, LanguageSession, Sampling
 from codec_core.model import CodecModel, ModelInfo
 from codec_core.session import DecoderSession, EncoderSession
 
 __version__ = version("mimi-server")
 
-__all__ = ["CodecError", "CodecModel", "DecoderSession", "EncoderSession", "ModelInfo", "__version__"]
+__all__ = [
+    "CodecError",
+    "CodecModel",
+    "DecoderSession",
+    "EncoderSession",
+    "Given",
+    "LanguageModel",
+    "LanguageModelInfo",
+    "LanguageSession",
+    "ModelInfo",
+    "Sampling",
+    "__version__",
+]

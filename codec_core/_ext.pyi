@@ -8,6 +8,38 @@ from typing import Annotated, Any
 import numpy
 from numpy.typing import NDArray
 
+class GgufFile:
+    """
+    A GGUF file whose header has been checked; of what it is, and whether that is complete, nothing is known.
+
+    Raises ModelAccessError or ModelFormatError.
+    """
+
+    def __init__(self, path: str) -> None: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def file_bytes(self) -> int: ...
+    @property
+    def tensors(self) -> list[dict[str, Any]]:
+        """
+        In the file's order: name, type, dims (fastest-varying first), offset_bytes (from the start of the file), bytes.
+        """
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Values as Python's own; an array as its element_type and count."""
+
+    def array(self, key: str) -> list[str] | bytes:
+        """
+        The elements of an array: strings as such, numbers as the bytes they are in the file.
+        """
+
+    def rows(self, name: str, first_row: int, rows: int) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]:
+        """
+        Rows of a tensor of f32, f16, bf16, q8_0, q4_0 or q4_k as float32 [rows, dims[0]]; finite.
+        """
+
 def inspect_model(path: str) -> dict[str, Any]:
     """
     Checks a model file completely, values included, and says what it holds.
@@ -174,6 +206,79 @@ def decode_latents(
 def codebook(model: CodecModel, level: int) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
     """The codewords of a level: float32 [entries, codebook dim]."""
 
+class LanguageModel:
+    """A loaded language model: immutable, shared by every session."""
+
+    @staticmethod
+    def open(path: str, isa: str = "", threads: int = 1) -> LanguageModel:
+        """
+        Reads, checks and packs a GGUF file of the enriched form. Empty `isa`: the best here.
+        """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def conditioners(self) -> str: ...
+    @property
+    def weight_class(self) -> str: ...
+    @property
+    def isa(self) -> str: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def weights_bytes(self) -> int: ...
+    @property
+    def state_bytes(self) -> int: ...
+    @property
+    def geometry(self, /) -> dict[str, Any]: ...
+
+class LanguageSession:
+    """One stream's state."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        text_temperature: float,
+        text_top_k: int,
+        temperature: float,
+        top_k: int,
+        generator: str,
+        seed: int,
+        labels: Sequence[int | None],
+        rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None,
+        filled: Sequence[bool],
+    ) -> None: ...
+    @property
+    def position_steps(self) -> int: ...
+    @property
+    def state_bytes(self) -> int: ...
+    @property
+    def condition_vectors(self, /) -> tuple[Any, Any]:
+        """(sum [0 or 1, dim], rows for cross attention [rows, dim])"""
+
+    def require_open(self) -> None: ...
+    def reset(self) -> None: ...
+    def close(self) -> None: ...
+    def save_state(self) -> bytes: ...
+    @staticmethod
+    def restore(model: LanguageModel, state: bytes) -> LanguageSession: ...
+
+def language_step_batch(
+    sessions: list[LanguageSession],
+    user_codes: Any,
+    texts: Any,
+    codes: Any = None,
+    kept: Any = None,
+    noise: Any = None,
+    observer: Any = None,
+) -> tuple[list[int | None], Any, Any]:
+    """
+    One step of each session: user codes int32 [sessions, user levels] and texts int32 [sessions], -2 where the
+    choice is free; likewise codes and kept, int32 [sessions, own levels]; noise float32 [sessions, 1 + own levels,
+    entries]. Returns a list of texts, None where there is none yet, codes int32 [sessions, own levels], and the
+    probabilities of the extra heads, float32 [sessions, heads, head dim].
+    """
+
 class Kernels:
     """The kernels of one instruction set, for tests and benchmarks."""
 
@@ -242,6 +347,26 @@ class Kernels:
         blocks uint8 [M, K / 32 * 34] of q8_0, columns [N, K] -> float32 [N, M]
         """
 
+    def narrow_matmul(
+        self,
+        weights: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        columns: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        bfloat16: bool,
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
+        """
+        weights uint16 [M, K], the bits of f16 or bf16, columns [N, K] -> float32 [N, M]
+        """
+
+    def rms_norm(
+        self,
+        values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        weight: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]: ...
+    def silu_gate(
+        self,
+        u: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        v: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float32], dict(order="C")]: ...
     def layer_norm(
         self,
         values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],

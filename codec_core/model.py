@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codec_core import _ext, model_cache, snapshot
-from codec_core.errors import InputShapeError, InputTypeError, ModelAccessError, ModelFileError, SettingError
+from codec_core.errors import InputShapeError, InputTypeError, ModelAccessError, SettingError
+from codec_core.model_source import chosen_isa, chosen_threads, file_at_rest, sha256_of
 from codec_core.rows import code_rows, pcm_rows
 from codec_core.session import DecoderSession, EncoderSession, Native, Session
+from codec_core.session_base import all_entered
 from codec_core.window import WindowStats, chosen_budget, stats_of
 
 _PACKAGED_MODELS = Path(__file__).parent / "models"
@@ -74,25 +73,6 @@ def resolve_model_path(name_or_path: str | os.PathLike[str]) -> Path:
     )
 
 
-def _sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ModelAccessError(f"model file {path}", error.strerror or str(error), "a readable file") from error
-
-
-def _chosen_threads(threads: int | None) -> int:
-    text = os.environ.get("MIMI_THREADS", "1") if threads is None else threads
-    try:
-        count = int(text)
-    except ValueError:
-        count = 0
-    if count < 1:
-        raise SettingError("threads", repr(text), "a whole number of at least 1")
-    return count
-
-
 class CodecModel:
     """A Mimi model ready to serve sessions. Made by :meth:`open`; safe to use from any thread."""
 
@@ -132,18 +112,9 @@ class CodecModel:
         """
         budget = chosen_budget(ram_budget_bytes)
         path = resolve_model_path(path_or_name)
-        before = _identity(path)
-        try:
-            native = _ext.CodecModel.open(
-                os.fspath(path), numerics or "", os.environ.get("MIMI_ISA", ""), _chosen_threads(threads), budget
-            )
-        except ModelFileError as error:
-            if os.fspath(path) in error.subject:
-                raise
-            raise type(error)(f"{path}: {error.subject}", error.found, error.expected) from None
-        info = _describe(native, path)
-        if _identity(path) != before:
-            raise ModelAccessError(f"model file {path}", "a change while it was read", "a file at rest; try again")
+        with file_at_rest(path):
+            native = _ext.CodecModel.open(os.fspath(path), numerics or "", chosen_isa(), chosen_threads(threads), budget)
+            info = _describe(native, path)
         return cls(native, info)
 
     def __repr__(self) -> str:
@@ -181,7 +152,7 @@ class CodecModel:
         natives = [self._own(session, EncoderSession, lane) for lane, session in enumerate(sessions)]
         frames = pcm_rows(pcm)
         _require_rows("PCM", frames, len(natives))
-        with _all_entered(sessions):
+        with all_entered(sessions):
             return _ext.encode_batch(natives, frames)
 
     def decode_batch(self, sessions: Sequence[DecoderSession], codes: ArrayLike) -> NDArray[np.float32]:
@@ -189,7 +160,7 @@ class CodecModel:
         natives = [self._own(session, DecoderSession, lane) for lane, session in enumerate(sessions)]
         rows = code_rows(codes)
         _require_rows("codes", rows, len(natives))
-        with _all_entered(sessions):
+        with all_entered(sessions):
             return _ext.decode_batch(natives, rows)
 
     def decode_latents(self, codes: ArrayLike) -> NDArray[np.float32]:
@@ -252,22 +223,6 @@ class CodecModel:
         return session
 
 
-@contextmanager
-def _all_entered(sessions: Sequence[Session[Any]]) -> Iterator[None]:
-    with ExitStack() as stack:
-        for session in sessions:
-            stack.enter_context(session.entered())
-        yield
-
-
-def _identity(path: Path) -> tuple[int, ...]:
-    try:
-        status = path.stat()
-    except OSError:
-        return ()
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-
 def _require_rows(what: str, rows: NDArray[np.float32] | NDArray[np.int32], sessions: int) -> None:
     if rows.ndim != 2 or rows.shape[0] != sessions:
         raise InputShapeError(what, f"{list(rows.shape)}", f"one row for each of {sessions} sessions")
@@ -277,7 +232,7 @@ def _describe(native: _ext.CodecModel, path: Path) -> ModelInfo:
     return ModelInfo(
         name=native.name or path.stem,
         path=os.fspath(path),
-        sha256=_sha256(path),
+        sha256=sha256_of(path),
         weight_class=native.weight_class,
         numerics=native.numerics,
         sample_rate_hz=native.sample_rate_hz,

@@ -1,4 +1,4 @@
-"""What the sessions of both directions share.
+"""What the sessions share.
 
 A session is used by one thread at a time; a second one is refused with :class:`~codec_core.errors.SessionBusyError`. After any
 error the session is as it was before the call and may go on.
@@ -7,9 +7,9 @@ error the session is as it was before the call and may go on.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +23,15 @@ if TYPE_CHECKING:
 StageObserver = Callable[[str, NDArray[np.float32]], None]
 """Called with each stage's name and its values, float32 [lanes, steps, channels]; what it raises ends the step unmade."""
 
+AnyNative = TypeVar("AnyNative", bound=_ext.Session | _ext.LanguageSession)
 Native = TypeVar("Native", bound=_ext.Session)
 
 
-class Session(Generic[Native]):
-    """What both directions share. As a context manager it closes itself at the end."""
+class ExclusiveSession(Generic[AnyNative]):
+    """One call at a time. As a context manager it closes itself at the end."""
 
-    direction: str
-
-    def __init__(self, native: Native, info: ModelInfo) -> None:
+    def __init__(self, native: AnyNative) -> None:
         self.native = native
-        self.info = info
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -41,19 +39,6 @@ class Session(Generic[Native]):
 
     def __exit__(self, *_exception: object) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.info.name}: {self.levels} levels, {self.position_frames} frames>"
-
-    @property
-    def levels(self) -> int:
-        """RVQ levels of this stream."""
-        return self.native.levels
-
-    @property
-    def position_frames(self) -> int:
-        """Frames encoded or decoded since the start or the last reset."""
-        return self.native.position_frames
 
     @property
     def state_bytes(self) -> int:
@@ -81,6 +66,38 @@ class Session(Generic[Native]):
             yield
         finally:
             self._lock.release()
+
+
+@contextmanager
+def all_entered(sessions: Sequence[ExclusiveSession[Any]]) -> Iterator[None]:
+    """Have several sessions to oneself; Error as :meth:`ExclusiveSession.entered` where one is not free."""
+    with ExitStack() as stack:
+        for session in sessions:
+            stack.enter_context(session.entered())
+        yield
+
+
+class Session(ExclusiveSession[Native]):
+    """What both directions of the codec share."""
+
+    direction: str
+
+    def __init__(self, native: Native, info: ModelInfo) -> None:
+        super().__init__(native)
+        self.info = info
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.info.name}: {self.levels} levels, {self.position_frames} frames>"
+
+    @property
+    def levels(self) -> int:
+        """RVQ levels of this stream."""
+        return self.native.levels
+
+    @property
+    def position_frames(self) -> int:
+        """Frames encoded or decoded since the start or the last reset."""
+        return self.native.position_frames
 
     @contextmanager
     def _naming_the_frame(self) -> Iterator[None]:

@@ -4,14 +4,15 @@ Little-endian, version 1::
 
     8 bytes   "MIMISNAP"
     u32       version
-    u8        direction: 0 encoder, 1 decoder
+    u8        direction: 0 encoder, 1 decoder, 2 language model
     u8        numerics: 0 kyutai, 1 ggml, 2 ggml-causal
-    u16       levels
-    u32       pending samples of an unfinished frame (always 0 for a decoder)
+    u16       levels: of a language model, its own
+    u32       pending samples of an unfinished frame (only an encoder has any)
     u64       bytes of engine state
     32 bytes  sha256 of the model file
     f32[]     pending samples
-    u8[]      engine state: position, conv histories, keys and values within reach
+    u8[]      engine state: position, conv histories, keys and values within reach; of a language model before them how it
+              samples, its conditions and the tokens on their way
     32 bytes  sha256 of everything before
 
 Sizes are checked against the blob's before anything is read, the engine checks its own part against the model's geometry and
@@ -23,7 +24,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +38,22 @@ _MAGIC: Final = b"MIMISNAP"
 _VERSION: Final = 1
 _HEADER: Final = struct.Struct("<8sIBBHIQ32s")
 _DIGEST_BYTES: Final = 32
-_DIRECTIONS: Final = ("encoder", "decoder")
+_DIRECTIONS: Final = ("encoder", "decoder", "language")
 _NUMERICS: Final = ("kyutai", "ggml", "ggml-causal")
+
+
+class Identified(Protocol):
+    """What a snapshot must agree with."""
+
+    @property
+    def sha256(self) -> str:
+        """Of the model's file."""
+        ...
+
+    @property
+    def numerics(self) -> str:
+        """Under which the model runs."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -50,8 +65,8 @@ class SnapshotContent:
     state: bytes
 
 
-def pack(info: ModelInfo, direction: str, content: SnapshotContent) -> bytes:
-    """Return the snapshot of a session of the model ``info`` describes; ``direction`` is ``encoder`` or ``decoder``."""
+def pack(info: Identified, direction: str, content: SnapshotContent) -> bytes:
+    """Return the snapshot of a session of the model ``info`` describes: ``encoder``, ``decoder`` or ``language``."""
     header = _HEADER.pack(
         _MAGIC,
         _VERSION,
@@ -67,12 +82,31 @@ def pack(info: ModelInfo, direction: str, content: SnapshotContent) -> bytes:
 
 
 def unpack(blob: bytes, info: ModelInfo, direction: str) -> SnapshotContent:
-    """Return what a snapshot of this model and direction holds.
+    """Return what a snapshot of this codec and direction holds.
 
     Raises:
         SnapshotError: naming the field that is wrong.
 
     """
+    content = _opened(blob, info, direction)
+    if not 1 <= content.levels <= info.levels:
+        raise SnapshotError("snapshot levels", str(content.levels), f"1 .. {info.levels}")
+    if len(content.pending) >= info.frame_samples or (len(content.pending) and direction == "decoder"):
+        raise SnapshotError("snapshot pending samples", str(len(content.pending)), "less than a frame, and none for a decoder")
+    if not np.isfinite(content.pending).all():
+        raise SnapshotError("snapshot pending samples", "a value that is not finite", "finite values")
+    return content
+
+
+def unpack_language(blob: bytes, info: Identified, own_levels: int) -> bytes:
+    """Return the engine's state in a snapshot of this language model; Error as :func:`unpack`."""
+    content = _opened(blob, info, "language")
+    _require("snapshot levels", content.levels, own_levels)
+    _require("snapshot pending samples", len(content.pending), 0)
+    return content.state
+
+
+def _opened(blob: bytes, info: Identified, direction: str) -> SnapshotContent:
     blob = bytes(blob)
     least = _HEADER.size + _DIGEST_BYTES
     if len(blob) < least:
@@ -87,13 +121,7 @@ def unpack(blob: bytes, info: ModelInfo, direction: str) -> SnapshotContent:
     _require("snapshot direction", _name(_DIRECTIONS, side), direction)
     _require("snapshot numerics", _name(_NUMERICS, numerics), info.numerics)
     _require("snapshot model sha256", model.hex(), info.sha256)
-    if not 1 <= levels <= info.levels:
-        raise SnapshotError("snapshot levels", str(levels), f"1 .. {info.levels}")
-    if pending >= info.frame_samples or (pending and direction == "decoder"):
-        raise SnapshotError("snapshot pending samples", str(pending), "less than a frame, and none for a decoder")
     samples = np.frombuffer(body, "<f4", pending, _HEADER.size).astype(np.float32)
-    if not np.isfinite(samples).all():
-        raise SnapshotError("snapshot pending samples", "a value that is not finite", "finite values")
     return SnapshotContent(levels, samples, body[_HEADER.size + 4 * pending :])
 
 

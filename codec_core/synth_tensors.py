@@ -93,7 +93,8 @@ def _noise(name: str) -> Values:
     return values
 
 
-def _uniform(name: str, shape: tuple[int, ...], bound: float | np.float32, offset: float = 0.0) -> SynthTensor:
+def uniform(name: str, shape: tuple[int, ...], bound: float | np.float32, offset: float = 0.0) -> SynthTensor:
+    """Return a tensor of a name's values between ``offset - bound`` and ``offset + bound``."""
     noise = _noise(name)
 
     def values(start: int, count: int) -> Float32Array:
@@ -113,16 +114,16 @@ def _bound(gain: float, fan_in: int) -> np.float32:
 
 def _conv(path: str, inputs: int, outputs: int, kernel: int, gain: float, *, bias: float = 0.05) -> dict[str, SynthTensor]:
     return {
-        f"{path}.weight": _uniform(f"{path}.weight", (outputs, inputs, kernel), _bound(gain, inputs * kernel)),
-        f"{path}.bias": _uniform(f"{path}.bias", (outputs,), bias),
+        f"{path}.weight": uniform(f"{path}.weight", (outputs, inputs, kernel), _bound(gain, inputs * kernel)),
+        f"{path}.bias": uniform(f"{path}.bias", (outputs,), bias),
     }
 
 
 def _transposed_conv(path: str, inputs: int, outputs: int, stride: int) -> dict[str, SynthTensor]:
     shape = (inputs, outputs, 2 * stride)
     return {
-        f"{path}.weight": _uniform(f"{path}.weight", shape, _bound(_ELU_GAIN, inputs * 2)),
-        f"{path}.bias": _uniform(f"{path}.bias", (outputs,), 0.05),
+        f"{path}.weight": uniform(f"{path}.weight", shape, _bound(_ELU_GAIN, inputs * 2)),
+        f"{path}.bias": uniform(f"{path}.bias", (outputs,), 0.05),
     }
 
 
@@ -167,7 +168,7 @@ def _transformer_layer(path: str, preset: SynthPreset) -> dict[str, SynthTensor]
     dim, width = preset.dim, preset.mlp_width
 
     def linear(name: str, outputs: int, inputs: int, gain: float) -> dict[str, SynthTensor]:
-        return {path + name: _uniform(path + name, (outputs, inputs), _bound(gain, inputs))}
+        return {path + name: uniform(path + name, (outputs, inputs), _bound(gain, inputs))}
 
     tensors = {
         path + "self_attn.in_proj_weight": _attention_input(path + "self_attn.in_proj_weight", dim),
@@ -176,16 +177,16 @@ def _transformer_layer(path: str, preset: SynthPreset) -> dict[str, SynthTensor]
         **linear("linear2.weight", dim, width, 1.4),
     }
     for name in ("norm1", "norm2"):
-        tensors[f"{path}{name}.weight"] = _uniform(f"{path}{name}.weight", (dim,), 0.2, 1.0)
-        tensors[f"{path}{name}.bias"] = _uniform(f"{path}{name}.bias", (dim,), 0.1)
+        tensors[f"{path}{name}.weight"] = uniform(f"{path}{name}.weight", (dim,), 0.2, 1.0)
+        tensors[f"{path}{name}.bias"] = uniform(f"{path}{name}.bias", (dim,), 0.1)
     for name in ("layer_scale_1", "layer_scale_2"):
-        tensors[f"{path}{name}.scale"] = _uniform(f"{path}{name}.scale", (dim,), 0.1, 0.2)
+        tensors[f"{path}{name}.scale"] = uniform(f"{path}{name}.scale", (dim,), 0.1, 0.2)
     return tensors
 
 
 def _attention_input(name: str, dim: int) -> SynthTensor:
     """Query and key rows are a quarter larger, which sharpens the attention."""
-    plain = _uniform(name, (3 * dim, dim), _bound(1.0, dim))
+    plain = uniform(name, (3 * dim, dim), _bound(1.0, dim))
 
     def values(start: int, count: int) -> Float32Array:
         drawn = plain.values(start, count)
@@ -198,7 +199,7 @@ def _attention_input(name: str, dim: int) -> SynthTensor:
 def _resampling(preset: SynthPreset) -> dict[str, SynthTensor]:
     up = "upsample.convtr.convtr.convtr.weight"
     down = "downsample.conv.conv.conv.weight"
-    plain = _uniform(down, (preset.dim, preset.dim, 4), _bound(1.3, preset.dim * 4))
+    plain = uniform(down, (preset.dim, preset.dim, 4), _bound(1.3, preset.dim * 4))
 
     def without_mean(start: int, count: int) -> Float32Array:
         """Three quarters of the taps' mean removed, so that the latent's constant part is damped."""
@@ -206,7 +207,7 @@ def _resampling(preset: SynthPreset) -> dict[str, SynthTensor]:
         mean = ((taps[:, 0] + taps[:, 1]) + (taps[:, 2] + taps[:, 3])) * np.float32(0.25)
         return (taps - (mean * np.float32(0.75))[:, None]).reshape(-1)
 
-    return {down: SynthTensor(plain.shape, without_mean), up: _uniform(up, (preset.dim, 1, 4), _bound(1.0, 2))}
+    return {down: SynthTensor(plain.shape, without_mean), up: uniform(up, (preset.dim, 1, 4), _bound(1.0, 2))}
 
 
 def _quantizers(preset: SynthPreset) -> dict[str, SynthTensor]:
@@ -214,9 +215,9 @@ def _quantizers(preset: SynthPreset) -> dict[str, SynthTensor]:
     for half, levels in (("rvq_first", 1), ("rvq_rest", preset.levels - 1)):
         path = f"quantizer.{half}."
         shape_in, shape_out = (preset.codebook_dim, preset.dim, 1), (preset.dim, preset.codebook_dim, 1)
-        tensors[path + "input_proj.weight"] = _uniform(path + "input_proj.weight", shape_in, _bound(1.0, preset.dim))
+        tensors[path + "input_proj.weight"] = uniform(path + "input_proj.weight", shape_in, _bound(1.0, preset.dim))
         bound = _bound(2.0, preset.codebook_dim)
-        tensors[path + "output_proj.weight"] = _uniform(path + "output_proj.weight", shape_out, bound)
+        tensors[path + "output_proj.weight"] = uniform(path + "output_proj.weight", shape_out, bound)
         scale = np.float32(0.30)
         for level in range(levels):
             tensors |= _codebook(f"{path}vq.layers.{level}._codebook.", preset, float(scale), dead_entry=level == 0)
@@ -225,11 +226,11 @@ def _quantizers(preset: SynthPreset) -> dict[str, SynthTensor]:
 
 
 def _codebook(path: str, preset: SynthPreset, scale: float, *, dead_entry: bool) -> dict[str, SynthTensor]:
-    usage = _uniform(path + "cluster_usage", (preset.entries,), 40.0, 50.0).values(0, preset.entries)
+    usage = uniform(path + "cluster_usage", (preset.entries,), 40.0, 50.0).values(0, preset.entries)
     if dead_entry:
         usage[_DEAD_ENTRY] = np.float32(1e-7)
     width = preset.codebook_dim
-    rows = _uniform(path + "embedding", (preset.entries, width), scale * _SQRT_3)
+    rows = uniform(path + "embedding", (preset.entries, width), scale * _SQRT_3)
     clamped = np.maximum(usage, np.float32(1e-5))
 
     def sums(start: int, count: int) -> Float32Array:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,11 @@ import pytest
 from codec_core import CodecModel, __version__
 from codec_core._ext import Kernels
 from codec_core.convert import convert_model
+from codec_core.language_model import LanguageModel
 from codec_core.synth import PRESETS, write_synthetic
 from codec_core.synth_tensors import SynthPreset
 from tests.engine_build import Engine
+from tests.lm_files import write_lm_model
 
 SEED = int(os.environ.get("MIMI_TEST_SEED", "20261130"))
 
@@ -90,6 +93,29 @@ def tiny_model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_model(tiny_model_path: Path) -> CodecModel:
     return CodecModel.open(tiny_model_path)
+
+
+@pytest.fixture(scope="session")
+def language_model_path(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """path(model, split, dtype): one of the synthetic language models a, b, s, c, h, written when first asked for."""
+    folder = tmp_path_factory.mktemp("language_models")
+
+    @functools.cache
+    def path(model: str, split: bool = False, dtype: str = "f32") -> Path:
+        return write_lm_model(folder / f"{model}-{'split' if split else 'fused'}-{dtype}.gguf", model, split=split, dtype=dtype)
+
+    return path
+
+
+@pytest.fixture(scope="session")
+def language_models(language_model_path: Callable[..., Path]) -> Callable[..., LanguageModel]:
+    """models(model, split, dtype, threads): the same, opened once."""
+
+    @functools.cache
+    def opened(model: str, split: bool = False, dtype: str = "f32", threads: int = 1) -> LanguageModel:
+        return LanguageModel.open(language_model_path(model, split, dtype), threads)
+
+    return opened
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Callable
 from importlib.metadata import entry_points
 
 import pytest
@@ -11,7 +12,19 @@ import pytest
 import codec_core
 
 PUBLIC_NAMES = {
-    "codec_core": {"CodecError", "CodecModel", "DecoderSession", "EncoderSession", "ModelInfo", "__version__"},
+    "codec_core": {
+        "CodecError",
+        "CodecModel",
+        "DecoderSession",
+        "EncoderSession",
+        "Given",
+        "LanguageModel",
+        "LanguageModelInfo",
+        "LanguageSession",
+        "ModelInfo",
+        "Sampling",
+        "__version__",
+    },
     "codec_core.client": {
         "BlockingStream",
         "EndedError",
@@ -35,7 +48,16 @@ PUBLIC_NAMES = {
         "write_codes",
     },
     "codec_core.data": {"Corpus", "open"},
-    "codec_core.convert": {"ConversionReport", "convert_model"},
+    "codec_core.convert": {
+        "ConversionReport",
+        "LanguageModelReport",
+        "VoiceReport",
+        "convert_language_model",
+        "convert_model",
+        "convert_voice_prompt",
+    },
+    "codec_core.text_tokenizer": {"TextStream", "TextTokenizer"},
+    "codec_core.voice_prompt": {"VoicePrompt"},
 }
 PUBLIC_MEMBERS = {
     "CodecModel": {
@@ -85,6 +107,21 @@ PUBLIC_MEMBERS = {
         "state_bytes",
     },
 }
+LANGUAGE_MODEL_MEMBERS = {
+    "LanguageModel": {"info", "open", "restore", "session", "step_batch"},
+    "LanguageSession": {
+        "close",
+        "entered",
+        "extra_heads",
+        "info",
+        "native",
+        "position_steps",
+        "reset",
+        "snapshot",
+        "state_bytes",
+        "step",
+    },
+}
 MODEL_FACTS = (
     "name",
     "path",
@@ -119,7 +156,36 @@ PARAMETERS = {
     codec_core.CodecModel.codebook: ("self", "level"),
     codec_core.DecoderSession.decode: ("self", "codes", "observer"),
     codec_core.DecoderSession.push: ("self", "codes"),
+    codec_core.LanguageModel.open: ("path", "threads", "ram_budget_bytes"),
+    codec_core.LanguageModel.session: ("self", "sampling", "conditions"),
+    codec_core.LanguageModel.step_batch: ("self", "sessions", "user_codes", "given", "observer"),
+    codec_core.LanguageModel.restore: ("self", "blob"),
+    codec_core.LanguageSession.step: ("self", "user_codes", "given", "observer"),
+    codec_core.Sampling: ("text_temperature", "text_top_k", "temperature", "top_k", "seed", "generator"),
+    codec_core.Given: ("text", "codes", "kept", "noise"),
 }
+LANGUAGE_MODEL_FACTS = (
+    "name",
+    "path",
+    "sha256",
+    "weight_class",
+    "numerics",
+    "audio_channels",
+    "own_levels",
+    "user_levels",
+    "codebook_entries",
+    "text_entries",
+    "text_padding_id",
+    "delays_steps",
+    "max_delay_steps",
+    "context_steps",
+    "extra_heads",
+    "conditioners",
+    "isa",
+    "threads",
+    "weights_bytes",
+    "state_bytes",
+)
 COMMANDS = {
     "bench",
     "compare",
@@ -154,6 +220,17 @@ def test_public_members(name: str, tiny_model: codec_core.CodecModel):
         "DecoderSession": tiny_model.decoder,
     }[name]()
     assert {member for member in dir(instance) if not member.startswith("_")} == PUBLIC_MEMBERS[name]
+
+
+@pytest.mark.parametrize("name", LANGUAGE_MODEL_MEMBERS)
+def test_public_members_of_the_language_model(name: str, language_models: Callable[..., codec_core.LanguageModel]):
+    model = language_models("a")
+    instance = model if name == "LanguageModel" else model.session()
+    assert {member for member in dir(instance) if not member.startswith("_")} == LANGUAGE_MODEL_MEMBERS[name]
+
+
+def test_facts_of_a_language_model():
+    assert tuple(codec_core.LanguageModelInfo.__dataclass_fields__) == LANGUAGE_MODEL_FACTS
 
 
 def test_facts_of_a_model():

@@ -22,7 +22,8 @@ FLOORS_BELOW = {
     "layers": ("kernels", "state"),
     "model": ("layers", "weights"),
     "codec": ("model", "weights"),
-    "bindings": ("codec",),
+    "lm": ("model", "weights"),
+    "bindings": ("codec", "lm"),
 }
 # The units that are built for one instruction set, and what they are made of.
 ISA_UNITS = sorted(path.name for pattern in ("isa_*.cc", "body_*.h", "vec_*.h") for path in (ENGINE / "kernels").glob(pattern))
@@ -53,6 +54,7 @@ CONFINED_PACKAGES = {
     "pyarrow": ("codec_core.corpus.parquet_shard",),
     "ray": ("codec_core.corpus.ray_run",),
     "matplotlib": ("codec_core.verify.drift_plot",),
+    "sentencepiece": ("codec_core.text_tokenizer",),
 }
 WIRE_MODULES = ("server.wire", "server.wire_messages", "server.wire_resume", "server.wire_settings")
 # The client's part that speaks the protocol, without what connects.

@@ -101,7 +101,8 @@ def sources(*suffixes: str) -> list[Path]:
 
 
 def test_no_source_is_longer_than_a_reader_can_hold():
-    lengths = {path: len(path.read_text().splitlines()) for path in sources(".py", ".cc", ".h", ".pyi")}
+    # Not the type stub, which a program makes and nobody reads from end to end.
+    lengths = {path: len(path.read_text().splitlines()) for path in sources(".py", ".cc", ".h")}
     assert not {str(path.relative_to(ROOT)): lines for path, lines in lengths.items() if lines > MOST_LINES}
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,12 +15,15 @@ from rich.table import Table
 from rich.text import Text
 
 from codec_core import _ext
+from codec_core.cli.inspect_language import facts_of, inspect_language_model, inspect_voice_prompt
 from codec_core.cli.options import BudgetOption, JsonOption
 from codec_core.cli.report import human_bytes, print_json, printable, result_console
+from codec_core.convert.component import component_of
 from codec_core.model import resolve_model_path
 from codec_core.window import WindowPlan, plan_window
 
 BAR_COLUMNS = 24
+_COMPONENT_NAMES = {"mimi": "codec", "lm": "language model", "voice": "voice prompt"}
 _SHOWN_ELSEWHERE = frozenset({"general.architecture", "general.name"})
 
 
@@ -30,13 +35,13 @@ def command(
 ) -> None:
     """Show what a model file holds: geometry, types, sizes, provenance.
 
-    The file is checked as completely as when it is loaded; one that is broken is refused, saying why.
-    A checkpoint is first converted into the cache, once, and the file made from it is shown. With a budget, also what of the
-    model would stay in memory under it and what would be read again and again.
+    The file is checked as completely as when it is loaded; one that is broken is refused, saying why. It may be the codec, a
+    language model or a voice prompt. A checkpoint of the codec is first converted into the cache, once, and the file made from
+    it is shown. With a budget, also what of the codec would stay in memory under it and what would be read again and again.
     """
     path = str(resolve_model_path(model))
-    found = _ext.inspect_model(path)
-    plan = None if ram_budget is None else plan_window(path, ram_budget)
+    found = _inspect(path)
+    plan = None if ram_budget is None or found["component"] != "mimi" else plan_window(path, ram_budget)
     if as_json:
         print_json({"path": path, **found} | ({} if plan is None else {"window_plan": asdict(plan)}))
         return
@@ -49,24 +54,34 @@ def command(
         console.print(_tensor_table(found["tensors"]))
 
 
+def _inspect(path: str) -> dict[str, Any]:
+    component = component_of(path) if Path(path).is_file() else "mimi"
+    if component == "lm":
+        return inspect_language_model(path)
+    if component == "voice":
+        return inspect_voice_prompt(path)
+    return {"component": component, **_ext.inspect_model(path)}
+
+
 def _facts(path: str, found: dict[str, Any]) -> Table:
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    geometry = found["geometry"]
     for label, value in (
         ("file", f"{path} ({human_bytes(found['file_bytes'])})"),
+        ("component", _COMPONENT_NAMES[found["component"]]),
         ("name", found["name"]),
-        ("weight class", found["weight_class"]),
-        ("numerics", found["numerics"]),
-        *_geometry_facts(geometry),
+        *(_codec_facts(found) if found["component"] == "mimi" else facts_of(found)),
         *_provenance(found["metadata"]),
     ):
         table.add_row(label, Text(printable(value)))
     return table
 
 
-def _geometry_facts(geometry: dict[str, Any]) -> Iterable[tuple[str, str]]:
+def _codec_facts(found: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    geometry = found["geometry"]
+    yield "weight class", found["weight_class"]
+    yield "numerics", found["numerics"]
     rvq, transformer = geometry["rvq"], geometry["encoder_transformer"]
     rate = f"{geometry['sample_rate_hz']} Hz, {geometry['frame_rate_hz']:g} frames/s of {geometry['frame_samples']} samples"
     yield "audio", rate
@@ -86,9 +101,9 @@ def _provenance(metadata: dict[str, Any]) -> Iterable[tuple[str, str]]:
     for key, value in metadata.items():
         if key.startswith("general.") and key not in _SHOWN_ELSEWHERE:
             yield key.removeprefix("general."), str(value)
-    for label, key in (("source sha256", "moshi.mimi.source_sha256"), ("converter", "moshi.mimi.converter")):
-        if key in metadata:
-            yield label, str(metadata[key])
+    for key, value in metadata.items():
+        if match := re.fullmatch(r"moshi\.(?:mimi|lm|voice)\.(\w+_sha256|converter)", key):
+            yield match[1].replace("_", " "), str(value)
 
 
 def _window_facts(plan: WindowPlan) -> Table:
@@ -110,7 +125,7 @@ def _window_facts(plan: WindowPlan) -> Table:
 
 
 def _family(name: str) -> str:
-    """Return the part of the model a tensor belongs to: the first word after ``mimi.``."""
+    """Return the part of the model a tensor belongs to: the first word after ``mimi.``, ``lm.`` or ``voice.``."""
     return name.split(".")[1]
 
 

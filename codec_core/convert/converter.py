@@ -17,6 +17,7 @@ from codec_core.convert.gguf_writer import Metadata, payload_bytes, write_gguf
 from codec_core.convert.kyutai_checkpoint import read_kyutai
 from codec_core.convert.name_map import require_codec
 from codec_core.convert.planned_model import CODEBOOK, PlannedModel
+from codec_core.convert.progress import Metre
 from codec_core.convert.quantise import QUANTISED, Quantisation, QuantisedTensor
 from codec_core.convert.raw_form import RAW_NUMERICS, raw_levels, raw_tensors, require_raw_says_it
 from codec_core.convert.source_file import SourceFile
@@ -121,7 +122,7 @@ def convert_model(
         if settings.quantize is not None:
             plan = quantisation.apply(plan)
         report = _report(file, plan, os.fspath(destination), settings)
-        metre = _Metre(file.size_bytes + payload_bytes(plan.tensors), progress)
+        metre = Metre(file.size_bytes + payload_bytes(plan.tensors), progress)
         report = dataclasses.replace(report, source_sha256=file.sha256(metre.advance))
         if form == "raw":
             write_gguf(temporary, [], raw_tensors(plan), metre.advance)
@@ -142,20 +143,6 @@ class _Settings:
     numerics: str | None
     form: str
     name: str | None
-
-
-class _Metre:
-    """Counts bytes towards a total and passes them on."""
-
-    def __init__(self, total: int, progress: Callable[[int, int], None] | None) -> None:
-        self._total = total
-        self._done = 0
-        self._progress = progress
-
-    def advance(self, size: int) -> None:
-        self._done += size
-        if self._progress is not None:
-            self._progress(self._done, self._total)
 
 
 def _require(name: str, value: str | None, legal: tuple[str, ...]) -> None:

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from codec_core.errors import CheckpointError
 from codec_core.safetensors_file import shown
 
-BLOCK_ELEMENTS: Final = {"f32": 1, "f16": 1, "bf16": 1, "q8_0": 32}
-"""Values that are stored together, by type; only q8_0 stores more than one."""
-BLOCK_BYTES: Final = {"f32": 4, "f16": 2, "bf16": 2, "q8_0": 34}
+BLOCK_ELEMENTS: Final = {"f32": 1, "f16": 1, "bf16": 1, "i32": 1, "q8_0": 32, "q4_0": 32, "q4_k": 256}
+"""Values that are stored together, by type; only quantised ones store more than one."""
+BLOCK_BYTES: Final = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "q8_0": 34, "q4_0": 18, "q4_k": 144}
 """Types a source may have, with the sizes of their blocks."""
-GGML_TYPE_IDS: Final = {"f32": 0, "f16": 1, "q8_0": 8}
+GGML_TYPE_IDS: Final = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8, "q4_k": 12, "i32": 26, "bf16": 30}
 """Types that are written, with their ids in the GGUF format."""
 Q8_0_BLOCK: Final = np.dtype([("scale", "<f2"), ("quants", "i1", (32,))])
 """One block of q8_0: value i is ``scale * quants[i]``."""
@@ -32,16 +32,18 @@ def widen(data: bytes, type_name: str) -> npt.NDArray[np.float32]:
 
 
 def narrow(values: npt.NDArray[np.float32], type_name: str, name: str) -> npt.NDArray[Any]:
-    """Store f32 as f32, f16 (to the nearest, ties to even) or q8_0 (whole blocks).
+    """Store f32 as f32, f16 or bf16 (to the nearest, ties to even) or q8_0 (whole blocks).
 
     Raises:
-        CheckpointError: a value past the range of f16, or a block past that of q8_0.
+        CheckpointError: a value past the range of f16 or bf16, or a block past that of q8_0.
 
     """
     if type_name == "f32":
         return values.astype("<f4")
     if type_name == "q8_0":
         return _quantise(values.reshape(-1, BLOCK_ELEMENTS["q8_0"]), name)
+    if type_name == "bf16":
+        return _round_to_bf16(values, name)
     with np.errstate(over="ignore"):
         halves = values.astype("<f2")
     _require_within(values, np.isinf(halves) & np.isfinite(values), name, "values within 65504 for f16")
@@ -74,6 +76,16 @@ def whole_units(pieces: Iterable[bytes], unit_bytes: int) -> Iterator[bytes]:
             yield joined[:whole] if rest else joined
     if rest:
         yield rest
+
+
+def _round_to_bf16(values: npt.NDArray[np.float32], name: str) -> npt.NDArray[Any]:
+    """Keep the upper half of each value's bits, rounded; of NaN, whatever stays NaN."""
+    bits = values.view(np.uint32)
+    rounded = ((bits + np.uint32(0x7FFF) + ((bits >> 16) & np.uint32(1))) >> 16).astype("<u2")
+    rounded = np.where(np.isnan(values), (bits >> 16).astype("<u2") | np.uint16(0x40), rounded).astype("<u2")
+    infinite = (rounded & 0x7FFF) == 0x7F80
+    _require_within(values, infinite & np.isfinite(values), name, "values within 3.39e38 for bf16")
+    return rounded
 
 
 def _quantise(blocks: npt.NDArray[np.float32], name: str) -> npt.NDArray[Any]:

@@ -15,10 +15,25 @@ GGUF_MAGIC: Final = b"GGUF"
 GGUF_VERSION: Final = 3
 DEFAULT_ALIGNMENT: Final = 32
 UINT32_TYPE: Final = 4
+INT32_TYPE: Final = 5
 FLOAT32_TYPE: Final = 6
+BOOL_TYPE: Final = 7
 STRING_TYPE: Final = 8
 ARRAY_TYPE: Final = 9
-_SCALAR_BYTES: Final = {0: 1, 1: 1, 2: 2, 3: 2, UINT32_TYPE: 4, 5: 4, FLOAT32_TYPE: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+UINT64_TYPE: Final = 10
+_SCALAR_BYTES: Final = {
+    0: 1,
+    1: 1,
+    2: 2,
+    3: 2,
+    UINT32_TYPE: 4,
+    INT32_TYPE: 4,
+    FLOAT32_TYPE: 4,
+    BOOL_TYPE: 1,
+    UINT64_TYPE: 8,
+    11: 8,
+    12: 8,
+}
 """Value type ids of the format with their sizes."""
 _ALIGNMENT_KEY: Final = b"general.alignment"
 _BUFFER_BYTES: Final = 1 << 20

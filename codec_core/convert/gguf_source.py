@@ -46,11 +46,11 @@ def read_gguf(file: SourceFile, weight_class: str | None) -> PlannedModel:
         context_steps=transformer["context_steps"],
         max_period=int(transformer["max_period"]),
         default_levels=geometry["default_levels"],
-        kept_texts=_kept_texts(metadata),
+        kept_texts=kept_texts(metadata),
     )
 
 
-def _kept_texts(metadata: dict[str, Any]) -> dict[str, str]:
+def kept_texts(metadata: dict[str, Any]) -> dict[str, str]:
     """Return author, licence, description and the like."""
     return {
         key: value

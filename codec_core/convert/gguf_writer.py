@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any, Final
+
+import numpy.typing as npt
 
 from codec_core.convert.element_types import GGML_TYPE_IDS
-from codec_core.convert.gguf_layout import FLOAT32_TYPE, GGUF_MAGIC, GGUF_VERSION, STRING_TYPE, UINT32_TYPE, aligned
+from codec_core.convert.gguf_layout import (
+    ARRAY_TYPE,
+    BOOL_TYPE,
+    FLOAT32_TYPE,
+    GGUF_MAGIC,
+    GGUF_VERSION,
+    INT32_TYPE,
+    STRING_TYPE,
+    UINT32_TYPE,
+    UINT64_TYPE,
+    aligned,
+)
 from codec_core.convert.planned_model import PlannedTensor
 from codec_core.errors import InternalError
 from codec_core.safetensors_file import shown
 
-Metadata = list[tuple[str, str | int | float]]
-"""Keys and values in the order they are written: str as a string, int as u32, float as f32."""
+MetadataValue = str | bool | int | float | list[str] | npt.NDArray[Any]
+Metadata = Sequence[tuple[str, MetadataValue]]
+"""Keys and values in the order they are written: str as a string, bool as such, int as u32 (i32 below 0, u64 above), float as
+f32, a list as an array of strings, an array as one of its element type."""
+_ELEMENT_TYPES: Final = {"u1": 0, "i1": 1, "u2": 2, "i2": 3, "u4": 4, "i4": 5, "f4": 6, "u8": 10, "i8": 11, "f8": 12}
+"""Value type ids by kind and size of an array's elements."""
 
 
 def write_gguf(path: Path, metadata: Metadata, tensors: list[PlannedTensor], advance: Callable[[int], None]) -> None:
@@ -55,12 +73,25 @@ def _string(text: str) -> bytes:
     return struct.pack("<Q", len(data)) + data
 
 
-def _value(value: str | int | float) -> bytes:
+def _value(value: MetadataValue) -> bytes:
     if isinstance(value, str):
         return struct.pack("<I", STRING_TYPE) + _string(value)
-    if isinstance(value, int):
-        return struct.pack("<II", UINT32_TYPE, value)
-    return struct.pack("<If", FLOAT32_TYPE, value)
+    if isinstance(value, int | float):
+        return _number(value)
+    if isinstance(value, list):
+        return struct.pack("<IIQ", ARRAY_TYPE, STRING_TYPE, len(value)) + b"".join(map(_string, value))
+    element_type = _ELEMENT_TYPES[f"{value.dtype.kind}{value.dtype.itemsize}"]
+    return struct.pack("<IIQ", ARRAY_TYPE, element_type, value.size) + value.astype(value.dtype.newbyteorder("<")).tobytes()
+
+
+def _number(value: bool | int | float) -> bytes:
+    if isinstance(value, bool):
+        return struct.pack("<IB", BOOL_TYPE, value)
+    if isinstance(value, float):
+        return struct.pack("<If", FLOAT32_TYPE, value)
+    if value < 0:
+        return struct.pack("<Ii", INT32_TYPE, value)
+    return struct.pack("<II", UINT32_TYPE, value) if value < 1 << 32 else struct.pack("<IQ", UINT64_TYPE, value)
 
 
 def _entry(tensor: PlannedTensor, offset: int) -> bytes:

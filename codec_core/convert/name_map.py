@@ -78,7 +78,11 @@ def require_codec(names: Iterable[str]) -> None:
     """
     for name in names:
         if name.startswith(("text_emb.", "depformer", "lm.")):
-            raise CheckpointError("tensor names", f"a Moshi language model ({shown(name)})", "a Mimi codec checkpoint")
+            raise CheckpointError(
+                "tensor names",
+                f"a Moshi language model ({shown(name)})",
+                "a Mimi codec checkpoint; convert_language_model, or `mimi convert`, takes this one",
+            )
 
 
 def is_half_precision(name: str) -> bool:

@@ -34,6 +34,11 @@ static inline std::uint16_t float_to_half(float value) {
     return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u) >> 13));
 }
 
+// Exact.
+static inline float bfloat16_to_float(std::uint16_t bits) {
+    return float_of(static_cast<std::uint32_t>(bits) << 16);
+}
+
 // The f32 nearest to `value` that bfloat16 can hold.
 static inline float round_to_bfloat16(float value) {
     const std::uint32_t bits = bits_of(value);

@@ -33,6 +33,12 @@ void watch_for(const Condition& condition) {
 
 }  // namespace
 
+std::size_t checked_threads(std::size_t threads) {
+    if (threads < 1 || threads > max_threads)
+        throw Error(ErrorCode::setting, "threads", std::to_string(threads), "1 .. " + std::to_string(max_threads));
+    return threads;
+}
+
 ThreadPool& ThreadPool::none() {
     static ThreadPool pool(1);
     return pool;

@@ -15,6 +15,11 @@
 
 namespace mimi {
 
+constexpr std::size_t max_threads = 256;
+
+// The number itself; Error{setting} outside 1 .. max_threads.
+std::size_t checked_threads(std::size_t threads);
+
 class ThreadPool {
 public:
     // `threads` counts the caller, so 1 means no worker at all. Error{unavailable} where the system grants no such number.

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "base/error.h"
 #include "bindings/bindings.h"
 #include "kernels/dispatch.h"
@@ -31,6 +32,7 @@ namespace {
 using Vector = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Halves = nb::ndarray<const std::uint16_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Result = nb::ndarray<nb::numpy, float, nb::c_contig>;
 
 Result copy_out(const float* values, std::initializer_list<std::size_t> shape) {
@@ -81,6 +83,29 @@ Result matmul(const Kernels& kernels, const Matrix& weights, const Matrix& colum
     return copy_out(values.data(), {columns.shape(0), weights.shape(0)});
 }
 
+// weights: [M][K] bits of f16 or bf16.
+Result narrow_matmul(const Kernels& kernels, const Halves& weights, const Matrix& columns, bool bfloat16) {
+    const std::size_t outputs = weights.shape(0), inputs = weights.shape(1), count = columns.shape(0);
+    require(inputs == columns.shape(1), "weights and columns");
+    const PackedMatrix matrix(numerics_policy(kernels.numerics), outputs, inputs,
+                              bfloat16 ? MatrixStorage::bf16 : MatrixStorage::f16);
+    AlignedBuffer packed(matrix.packed_bytes() / sizeof(float));
+    auto* bytes = reinterpret_cast<std::byte*>(packed.data());
+    matrix.pack_rows(reinterpret_cast<const std::byte*>(weights.data()), 0, outputs, bytes);
+    std::vector<const float*> in;
+    std::vector<float*> out;
+    std::vector<float> values(count * outputs);
+    for (std::size_t n = 0; n < count; ++n) {
+        in.push_back(columns.data() + n * inputs);
+        out.push_back(values.data() + n * outputs);
+    }
+    ScratchArena scratch;
+    ScratchPool scratches;
+    const StepContext context{kernels.table, ThreadPool::none(), scratches, scratch, {}, nullptr};
+    matrix.multiply(context, bytes, nullptr, in.data(), out.data(), count);
+    return copy_out(values.data(), {count, outputs});
+}
+
 // blocks: [M][K / 32] of q8_0 as bytes, [M, K / 32 * 34].
 Result quantised_matmul(const Kernels& kernels, const Bytes& blocks, const Matrix& columns) {
     const std::size_t outputs = blocks.shape(0);
@@ -108,6 +133,20 @@ Result layer_norm(const Kernels& kernels, const Vector& in, const Vector& weight
     require(in.size() == weight.size() && in.size() == bias.size(), "values, weight and bias");
     std::vector<float> out(in.size());
     kernels.table.layer_norm(in.data(), weight.data(), bias.data(), out.data(), in.size());
+    return copy_out(out.data(), {out.size()});
+}
+
+Result rms_norm(const Kernels& kernels, const Vector& in, const Vector& weight) {
+    require(in.size() == weight.size(), "values and weight");
+    std::vector<float> out(in.size());
+    kernels.table.rms_norm(in.data(), weight.data(), out.data(), in.size());
+    return copy_out(out.data(), {out.size()});
+}
+
+Result silu_gate(const Kernels& kernels, const Vector& u, const Vector& v) {
+    require(u.size() == v.size(), "both halves");
+    std::vector<float> out(u.size());
+    kernels.table.silu_gate(u.data(), v.data(), out.data(), out.size());
     return copy_out(out.data(), {out.size()});
 }
 
@@ -195,6 +234,10 @@ void bind_kernels(nb::module_& module) {
              nb::arg("segment") = 0, "weights [M, K], columns [N, K] -> float32 [N, M]")
         .def("quantised_matmul", &quantised_matmul, nb::arg("blocks"), nb::arg("columns"),
              "blocks uint8 [M, K / 32 * 34] of q8_0, columns [N, K] -> float32 [N, M]")
+        .def("narrow_matmul", &narrow_matmul, nb::arg("weights"), nb::arg("columns"), nb::arg("bfloat16"),
+             "weights uint16 [M, K], the bits of f16 or bf16, columns [N, K] -> float32 [N, M]")
+        .def("rms_norm", &rms_norm, nb::arg("values"), nb::arg("weight"))
+        .def("silu_gate", &silu_gate, nb::arg("u"), nb::arg("v"))
         .def("layer_norm", &layer_norm, nb::arg("values"), nb::arg("weight"), nb::arg("bias"))
         .def("attention", &attention, nb::arg("query"), nb::arg("keys"), nb::arg("values"), nb::arg("slots"), nb::arg("scale"),
              "keys, values: [slots, head_dim] -> float32 [head_dim]")

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bindings/bindings.h"
+#include "bindings/window_objects.h"
 #include "codec/codec_model.h"
 #include "codec/session.h"
 
@@ -29,23 +30,6 @@ constexpr const char* open_doc =
     "`ram_budget_bytes`: most bytes of weights in memory, 0 for no limit; `window_slots`: slots of the tensor window, 0 for "
     "as\n"
     "many as serve.";
-
-nb::dict plan_dict(const WindowPlan& plan) {
-    nb::dict out;
-    out["budget_bytes"] = plan.budget_bytes;
-    out["minimum_bytes"] = plan.minimum_bytes;
-    out["full_bytes"] = plan.full_bytes;
-    out["fixed_bytes"] = plan.fixed_bytes;
-    out["staging_bytes"] = plan.staging_bytes;
-    out["layers"] = plan.resident.size();
-    out["resident_layers"] = plan.resident_layers();
-    out["resident_bytes"] = plan.fixed_bytes + plan.resident_layer_bytes;
-    out["streamed_bytes"] = plan.streamed_layer_bytes;
-    out["slots"] = plan.slots;
-    out["slot_bytes"] = plan.slot_bytes;
-    out["memory_bytes"] = plan.memory_bytes();
-    return out;
-}
 
 nb::dict plan_window_of(const std::string& path, std::size_t ram_budget_bytes, const std::string& numerics) {
     WindowPlan plan;

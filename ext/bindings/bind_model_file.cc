@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "bindings/metadata_objects.h"
 #include "model/contract.h"
 #include "model/geometry.h"
 #include "model/tensor_names.h"
@@ -117,22 +118,6 @@ nb::list tensor_list(const Inspection& inspection) {
         entry["bytes"] = tensor.size_bytes;
         out.append(entry);
     }
-    return out;
-}
-
-nb::object value_object(const GgufValue& value) {
-    if (const auto* array = std::get_if<GgufArray>(&value)) {
-        nb::dict out;
-        out["element_type"] = std::string(value_type_name(array->element_type));
-        out["count"] = array->count;
-        return out;
-    }
-    return std::visit([](const auto& content) -> nb::object { return nb::cast(content); }, std::get<GgufScalar>(value));
-}
-
-nb::dict metadata_dict(const GgufReader& file) {
-    nb::dict out;
-    for (const auto& [key, value] : file.metadata()) out[nb::cast(key)] = value_object(value);
     return out;
 }
 

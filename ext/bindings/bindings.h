@@ -6,6 +6,8 @@
 namespace mimi {
 
 void bind_errors(nanobind::module_& module);
+void bind_gguf_file(nanobind::module_& module);
+void bind_language(nanobind::module_& module);
 void bind_kernels(nanobind::module_& module);
 void bind_measures(nanobind::module_& module);
 void bind_model(nanobind::module_& module);

@@ -27,12 +27,6 @@ NumericsPolicy checked_policy(Numerics numerics, const Geometry& geometry) {
     return policy;
 }
 
-std::size_t checked_threads(std::size_t threads) {
-    if (threads < 1 || threads > max_threads)
-        throw Error(ErrorCode::setting, "threads", std::to_string(threads), "1 .. " + std::to_string(max_threads));
-    return threads;
-}
-
 std::size_t fixed_weights_bytes(const SplitRvq& rvq, const MimiEncoder& encoder, const MimiDecoder& decoder) {
     return rvq.size_bytes() + encoder.size_bytes() + decoder.size_bytes();
 }

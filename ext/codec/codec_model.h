@@ -25,8 +25,6 @@ struct ModelOptions {
     WindowOptions window = {};
 };
 
-constexpr std::size_t max_threads = 256;
-
 class CodecModel {
 public:
     // Reads, checks and packs the file at `path`. Afterwards it is closed, unless layers pass through the tensor window; then

@@ -10,32 +10,6 @@
 
 namespace mimi {
 
-// Exclusive use of one session for the length of a call.
-class SessionEntry {
-public:
-    explicit SessionEntry(Session& session) : session_(session) { session_.enter(); }
-    ~SessionEntry() { session_.leave(); }
-    SessionEntry(const SessionEntry&) = delete;
-    SessionEntry& operator=(const SessionEntry&) = delete;
-
-private:
-    Session& session_;
-};
-
-void Session::enter() {
-    if (entered_.exchange(true, std::memory_order_acquire))
-        throw Error(ErrorCode::session_busy, "session", "a call still running on it",
-                    "one call at a time, and each session once in a batch");
-    if (closed_) {
-        leave();
-        throw Error(ErrorCode::session_closed, "session", "closed", "an open session");
-    }
-}
-
-void Session::leave() {
-    entered_.store(false, std::memory_order_release);
-}
-
 Session::Session(std::shared_ptr<const CodecModel> model, std::shared_ptr<const StateLayout> layout, std::size_t levels)
     : model_(std::move(model)), levels_(levels), state_(std::move(layout)) {
     const std::size_t most = model_->geometry().rvq.levels();
@@ -44,28 +18,25 @@ Session::Session(std::shared_ptr<const CodecModel> model, std::shared_ptr<const 
 }
 
 void Session::require_open() {
-    const SessionEntry entry(*this);
+    const SessionEntry entry(gate_);
 }
 
 void Session::reset() {
-    const SessionEntry entry(*this);
+    const SessionEntry entry(gate_);
     state_.reset();
 }
 
 void Session::close() {
-    if (entered_.exchange(true, std::memory_order_acquire))
-        throw Error(ErrorCode::session_busy, "session", "a call still running on it", "close after the call has returned");
-    closed_ = true;
-    entered_.store(false, std::memory_order_release);
+    gate_.close();
 }
 
 std::string Session::save_state() {
-    const SessionEntry entry(*this);
+    const SessionEntry entry(gate_);
     return state_.save();
 }
 
 void Session::load_state(const std::string& bytes) {
-    const SessionEntry entry(*this);
+    const SessionEntry entry(gate_);
     state_.load(bytes);
 }
 
@@ -111,7 +82,7 @@ private:
         if (session.levels_ != first.levels_)
             throw Error(ErrorCode::setting, "levels of session " + std::to_string(count_), std::to_string(session.levels_),
                         std::to_string(first.levels_) + " as in session 0");
-        session.enter();
+        session.gate_.enter();
         sessions_[count_] = &session;
         states_[count_] = &session.state_;
         ++count_;
@@ -122,7 +93,7 @@ private:
     }
 
     void leave() {
-        for (std::size_t i = 0; i < count_; ++i) sessions_[i]->leave();
+        for (std::size_t i = 0; i < count_; ++i) sessions_[i]->gate_.leave();
         count_ = 0;
     }
 

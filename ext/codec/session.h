@@ -2,7 +2,6 @@
 // time: a second one is refused with Error{session_busy}, never made to wait and never let in.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +10,7 @@
 
 #include "codec/codec_model.h"
 #include "layers/step_context.h"
+#include "state/session_gate.h"
 #include "state/stream_state.h"
 
 namespace mimi {
@@ -43,17 +43,11 @@ protected:
 
 private:
     friend class SessionBatch;
-    friend class SessionEntry;
-
-    // Error{session_busy} or Error{session_closed}; otherwise this thread has the session until leave().
-    void enter();
-    void leave();
 
     std::shared_ptr<const CodecModel> model_;
     std::size_t levels_;
     StreamState state_;
-    std::atomic<bool> entered_{false};
-    bool closed_ = false;
+    SessionGate gate_;
 };
 
 class EncoderSession : public Session {

@@ -43,6 +43,26 @@ struct LayerNorm {
     }
 };
 
+// The language model's norm: no mean is taken off, and a smaller epsilon.
+template <class Vec>
+struct RmsNormRow {
+    static constexpr float epsilon = 1e-8f;
+
+    static void run(const float* in, const float* weight, float* out, std::size_t dim) {
+        Vec squares = Vec::broadcast(0.0f);
+        for (std::size_t i = 0; i < dim; i += 16) {
+            const Vec x = Vec::load_partial(in + i, dim - i);
+            squares = Vec::fma(x, x, squares);
+        }
+        const float mean = Vec::sum_lanes(squares) / static_cast<float>(dim);
+        const Vec scale = Vec::broadcast(1.0f / __builtin_sqrtf(epsilon + mean));
+        for (std::size_t i = 0; i < dim; i += 16) {
+            const Vec factor = Vec::load_partial(weight + i, dim - i) * scale;
+            (Vec::load_partial(in + i, dim - i) * factor).store_partial(out + i, dim - i);
+        }
+    }
+};
+
 // Head widths of whole vectors keep the query and the result in registers; other widths go the general way.
 template <class Vec>
 struct Attention {
@@ -51,6 +71,7 @@ struct Attention {
             case 16: return run_whole<1>(task);
             case 32: return run_whole<2>(task);
             case 64: return run_whole<4>(task);
+            case 128: return run_whole<8>(task);
             default: break;
         }
         for (std::size_t i = 0; i < task.count; ++i) {

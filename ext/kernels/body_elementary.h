@@ -86,12 +86,26 @@ static inline Vec gelu(Vec x) {
     return half_x * (Vec::broadcast(1.0f) + erf(x * Vec::broadcast(0x1.6a09e6p-1f)));
 }
 
+// u / (1 + exp(-u)), by the exponential of a number that is not positive on either side of zero.
+template <class Vec>
+static inline Vec silu(Vec u) {
+    const Vec zero = Vec::broadcast(0.0f);
+    const Vec e = exp_not_positive(zero - Vec::absolute(u));
+    return Vec::if_less(u, zero, u * e, u) / (Vec::broadcast(1.0f) + e);
+}
+
 template <class Vec>
 struct Elementary {
     static void elu_array(const float* in, float* out, std::size_t count) {
         std::size_t i = 0;
         for (; i + 16 <= count; i += 16) elu(Vec::load(in + i)).store(out + i);
         if (i < count) elu(Vec::load_partial(in + i, count - i)).store_partial(out + i, count - i);
+    }
+    static void silu_gate(const float* u, const float* v, float* out, std::size_t count) {
+        for (std::size_t i = 0; i < count; i += 16) {
+            const std::size_t left = count - i;
+            (silu(Vec::load_partial(u + i, left)) * Vec::load_partial(v + i, left)).store_partial(out + i, left);
+        }
     }
     static void gelu_array(const float* in, float* out, std::size_t count) {
         std::size_t i = 0;

@@ -54,7 +54,7 @@ private:
     static void all_columns(const MatmulTask& task, std::size_t block) {
         const std::size_t tiles = task.count / Columns;
         const bool fetching = Columns > 2 && tiles <= most_fetching_tiles;
-        const float* next = task.weights + (block + Blocks) * task.reduction * block_outputs;
+        const float* next = static_cast<const float*>(task.weights) + (block + Blocks) * task.reduction * block_outputs;
         std::size_t column = 0;
         for (std::size_t n = 0; n < tiles; ++n, column += Columns) {
             if (fetching)
@@ -90,7 +90,7 @@ private:
     [[gnu::always_inline]] static void segment(const MatmulTask& task, std::size_t block, std::size_t column, std::size_t begin,
                                                std::size_t end, Vec (&sum)[Blocks][Columns], Ahead& ahead, Offset offset) {
         const std::size_t block_floats = task.reduction * block_outputs;
-        const float* weights = task.weights + block * block_floats;
+        const float* weights = static_cast<const float*>(task.weights) + block * block_floats;
         const float* x[Columns];
         for (std::size_t n = 0; n < Columns; ++n) x[n] = task.columns[column + n];
         const std::size_t length = (end - begin) / tree_elements;

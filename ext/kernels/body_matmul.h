@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/kernel_table.h"
 
@@ -28,7 +29,8 @@ constexpr std::size_t most_fetching_tiles = 16;
 class NextWeights {
 public:
     // Of `tiles` tiles number `tile` runs over `rows` rows of weights; what comes next are as many rows at `next`.
-    NextWeights(const void* next, std::size_t rows, std::size_t tile, std::size_t tiles)
+    NextWeights(const void* next, std::size_t rows, std::size_t tile, std::size_t tiles,
+                std::size_t row_bytes = block_outputs * sizeof(float))
         : step_(row_bytes / tiles), at_(static_cast<const char*>(next) + tile * rows * step_) {}
 
     // Once for each row a tile runs over.
@@ -39,8 +41,6 @@ public:
     }
 
 private:
-    static constexpr std::size_t row_bytes = block_outputs * sizeof(float);
-
     std::size_t step_;
     const char* at_;
 };
@@ -51,7 +51,32 @@ struct NoWeights {
     [[gnu::always_inline]] void fetch(std::size_t) {}
 };
 
-template <class Vec>
+// What a matrix's weights are stored as.
+struct FloatWeights {
+    using Element = float;
+    template <class Vec>
+    static Vec load(const Element* row) {
+        return Vec::load(row);
+    }
+};
+
+struct HalfWeights {
+    using Element = std::uint16_t;
+    template <class Vec>
+    static Vec load(const Element* row) {
+        return Vec::load_half_bits(reinterpret_cast<const std::uint8_t*>(row));
+    }
+};
+
+struct Bfloat16Weights {
+    using Element = std::uint16_t;
+    template <class Vec>
+    static Vec load(const Element* row) {
+        return Vec::load_bfloat16_bits(reinterpret_cast<const std::uint8_t*>(row));
+    }
+};
+
+template <class Vec, class Stored = FloatWeights>
 struct ChainMatmul {
     static void run(const MatmulTask& task) {
         std::size_t block = task.first_block;
@@ -67,17 +92,20 @@ struct ChainMatmul {
     }
 
 private:
+    using Element = typename Stored::Element;
+    static constexpr std::size_t row_bytes = block_outputs * sizeof(Element);
+
     // A segment's weights stay in the first cache while all columns pass over them, so each is fetched from memory once.
     template <std::size_t Blocks, std::size_t Columns>
     static void all_columns(const MatmulTask& task, std::size_t block) {
         const std::size_t tiles = task.count / Columns;
         const bool fetching = Columns > 2 && tiles <= most_fetching_tiles;
         for (std::size_t begin = 0; begin < task.reduction; begin += task.segment) {
-            const float* next = next_weights(task, block, Blocks, begin);
+            const Element* next = next_weights(task, block, Blocks, begin);
             std::size_t column = 0;
             for (std::size_t n = 0; n < tiles; ++n, column += Columns) {
                 if (fetching)
-                    tile<Blocks, Columns>(task, block, column, begin, NextWeights(next, task.segment, n, tiles));
+                    tile<Blocks, Columns>(task, block, column, begin, NextWeights(next, task.segment, n, tiles, row_bytes));
                 else
                     tile<Blocks, Columns>(task, block, column, begin, NoWeights());
             }
@@ -89,30 +117,31 @@ private:
     }
 
     // Where the rows lie that follow this segment: of the same blocks, or the first of those after them.
-    static const float* next_weights(const MatmulTask& task, std::size_t block, std::size_t blocks, std::size_t begin) {
+    static const Element* next_weights(const MatmulTask& task, std::size_t block, std::size_t blocks, std::size_t begin) {
         const std::size_t row = begin + task.segment;
-        if (row < task.reduction) return task.weights + (block * task.reduction + row) * block_outputs;
-        return task.weights + (block + blocks) * task.reduction * block_outputs;
+        const auto* weights = static_cast<const Element*>(task.weights);
+        if (row < task.reduction) return weights + (block * task.reduction + row) * block_outputs;
+        return weights + (block + blocks) * task.reduction * block_outputs;
     }
 
     template <std::size_t Blocks, std::size_t Columns, class Ahead>
     static void tile(const MatmulTask& task, std::size_t block, std::size_t column, std::size_t begin, Ahead ahead) {
         const std::size_t end = begin + task.segment < task.reduction ? begin + task.segment : task.reduction;
-        const std::size_t block_floats = task.reduction * block_outputs;
-        const float* weights = task.weights + block * block_floats;
+        const std::size_t block_elements = task.reduction * block_outputs;
+        const Element* weights = static_cast<const Element*>(task.weights) + block * block_elements;
         const float* x[Columns];
         for (std::size_t n = 0; n < Columns; ++n) x[n] = task.columns[column + n];
         Vec sum[Blocks][Columns];
         for (std::size_t b = 0; b < Blocks; ++b)
             for (std::size_t n = 0; n < Columns; ++n) sum[b][n] = Vec::broadcast(0.0f);
         for (std::size_t k = begin; k < end; ++k) {
-            ahead.template fetch<Blocks>(block_floats * sizeof(float));
+            ahead.template fetch<Blocks>(block_elements * sizeof(Element));
             Vec w[Blocks];
             for (std::size_t b = 0; b < Blocks; ++b) {
-                const float* row = weights + b * block_floats + k * block_outputs;
+                const Element* row = weights + b * block_elements + k * block_outputs;
                 // Few columns: the sums wait for memory, and a fetch ahead of the hardware's own is worth its instruction.
                 if constexpr (Columns <= 2) __builtin_prefetch(row + prefetch_floats);
-                w[b] = Vec::load(row);
+                w[b] = Stored::template load<Vec>(row);
             }
             for (std::size_t n = 0; n < Columns; ++n) {
                 const Vec value = Vec::broadcast(x[n][k]);

@@ -15,38 +15,54 @@
 namespace mimi {
 
 template <class Vec, class Dots>
+constexpr KernelTable make_kyutai_kernels(const char* isa) {
+    return {
+        .isa = isa,
+        .matmul = &ChainMatmul<Vec>::run,
+        .conv_matmul = &ChainMatmul<Vec>::run,
+        .matmul_f16 = &ChainMatmul<Vec, HalfWeights>::run,
+        .matmul_bf16 = &ChainMatmul<Vec, Bfloat16Weights>::run,
+        .quantised_matmul = &QuantisedMatmul<Vec, Dots>::run,
+        .quantise_column = &QuantiseColumn<Vec>::run,
+        .round_conv_operand = nullptr,
+        .round_attention_operand = nullptr,
+        .elu = &Elementary<Vec>::elu_array,
+        .gelu = &Elementary<Vec>::gelu_array,
+        .layer_norm = &LayerNorm<Vec>::run,
+        .rms_norm = &RmsNormRow<Vec>::run,
+        .silu_gate = &Elementary<Vec>::silu_gate,
+        .attention = &Attention<Vec>::run,
+        .nearest_codeword = &NearestCodeword<Vec>::run,
+    };
+}
+
+template <class Vec, class Dots>
+constexpr KernelTable make_ggml_kernels(const char* isa) {
+    return {
+        .isa = isa,
+        .matmul = &TreeMatmul<Vec, FusedTail>::run,
+        .conv_matmul = &TreeMatmul<Vec, WideTail>::run,
+        .matmul_f16 = &ChainMatmul<Vec, HalfWeights>::run,
+        .matmul_bf16 = &ChainMatmul<Vec, Bfloat16Weights>::run,
+        .quantised_matmul = &QuantisedMatmul<Vec, Dots>::run,
+        .quantise_column = &QuantiseColumn<Vec>::run,
+        .round_conv_operand = &GgmlElementary<Vec>::round_to_half,
+        .round_attention_operand = &GgmlElementary<Vec>::round_to_bf16,
+        .elu = &GgmlElementary<Vec>::elu_array,
+        .gelu = &GgmlElementary<Vec>::gelu_array,
+        .layer_norm = &GgmlLayerNorm<Vec>::run,
+        .rms_norm = &RmsNormRow<Vec>::run,
+        .silu_gate = &Elementary<Vec>::silu_gate,
+        .attention = &GgmlAttention<Vec>::run,
+        .nearest_codeword = &GgmlNearestCodeword<Vec>::run,
+    };
+}
+
+template <class Vec, class Dots>
 constexpr IsaKernels make_isa_kernels(const char* isa) {
     return {
-        .kyutai =
-            {
-                .isa = isa,
-                .matmul = &ChainMatmul<Vec>::run,
-                .conv_matmul = &ChainMatmul<Vec>::run,
-                .quantised_matmul = &QuantisedMatmul<Vec, Dots>::run,
-                .quantise_column = &QuantiseColumn<Vec>::run,
-                .round_conv_operand = nullptr,
-                .round_attention_operand = nullptr,
-                .elu = &Elementary<Vec>::elu_array,
-                .gelu = &Elementary<Vec>::gelu_array,
-                .layer_norm = &LayerNorm<Vec>::run,
-                .attention = &Attention<Vec>::run,
-                .nearest_codeword = &NearestCodeword<Vec>::run,
-            },
-        .ggml =
-            {
-                .isa = isa,
-                .matmul = &TreeMatmul<Vec, FusedTail>::run,
-                .conv_matmul = &TreeMatmul<Vec, WideTail>::run,
-                .quantised_matmul = &QuantisedMatmul<Vec, Dots>::run,
-                .quantise_column = &QuantiseColumn<Vec>::run,
-                .round_conv_operand = &GgmlElementary<Vec>::round_to_half,
-                .round_attention_operand = &GgmlElementary<Vec>::round_to_bf16,
-                .elu = &GgmlElementary<Vec>::elu_array,
-                .gelu = &GgmlElementary<Vec>::gelu_array,
-                .layer_norm = &GgmlLayerNorm<Vec>::run,
-                .attention = &GgmlAttention<Vec>::run,
-                .nearest_codeword = &GgmlNearestCodeword<Vec>::run,
-            },
+        .kyutai = make_kyutai_kernels<Vec, Dots>(isa),
+        .ggml = make_ggml_kernels<Vec, Dots>(isa),
         .limits =
             {
                 .flop_per_round = Limits<Vec>::flop_per_round,

@@ -37,7 +37,8 @@ constexpr std::size_t tree_element(std::size_t position, std::size_t whole) {
 // A range of output blocks of one matrix product.
 //   y[n][m] = ((sum of segment 0 + sum of segment 1) + ...) + bias[m],  each over k of weights[m][k] * x[n][k]
 struct MatmulTask {
-    const float* weights;          // [block][k][block_outputs], zero beyond `outputs`; k in tree order under tree sums
+    const void* weights;           // [block][k][block_outputs] f32, f16 or bf16 as the entry says, zero beyond `outputs`; k in
+                                   // tree order under tree sums
     const float* bias;             // [outputs] or nullptr: no addition at all
     std::size_t outputs;           // M
     std::size_t reduction;         // K
@@ -123,6 +124,9 @@ struct KernelTable {
     void (*matmul)(const MatmulTask& task);
     // Other convs and the quantiser's projections. kyutai: each segment one chain. ggml: half32.
     void (*conv_matmul)(const MatmulTask& task);
+    // The same as `matmul` under `kyutai` over weights of f16 or bf16, each widened to f32 first, which is exact.
+    void (*matmul_f16)(const MatmulTask& task);
+    void (*matmul_bf16)(const MatmulTask& task);
     // Exact integers within a group, so that no machine's way of adding them shows.
     void (*quantised_matmul)(const QuantisedMatmulTask& task);
     // `count` inputs, a multiple of 32.
@@ -138,6 +142,11 @@ struct KernelTable {
     // (x - mean) / sqrt(variance + 1e-5) * weight + bias over `dim` values; biased variance. `out` may be `in`.
     // kyutai: sums by lanes16. ggml: sums in double.
     void (*layer_norm)(const float* in, const float* weight, const float* bias, float* out, std::size_t dim);
+    // x (weight / sqrt(1e-8 + mean)) over `dim` values, mean = lanes16(x, x) / dim: the language model's norm. The factor is
+    // rounded before it meets x. `out` may be `in`.
+    void (*rms_norm)(const float* in, const float* weight, float* out, std::size_t dim);
+    // silu(u) v over `count` values, silu within 3 ULP: e = exp(-|u|), (u < 0 ? u e : u) / (1 + e). `out` may be `u` or `v`.
+    void (*silu_gate)(const float* u, const float* v, float* out, std::size_t count);
     void (*attention)(const AttentionTask& task);
     void (*nearest_codeword)(const NearestTask& task);
 };

@@ -30,9 +30,7 @@ double exponential(double x) {
     return std::ldexp(series, static_cast<int>(n));
 }
 
-namespace {
-
-// Sine and cosine of `angle` (0 <= angle < 2^25), both rounded from double to f32: angle = n pi/2 + r, Taylor series in r.
+// angle = n pi/2 + r, Taylor series in r.
 void sine_cosine(float angle, float& sine, float& cosine) {
     const double x = static_cast<double>(angle);
     const double n = std::nearbyint(x * 0.63661977236758134);
@@ -53,6 +51,8 @@ void sine_cosine(float angle, float& sine, float& cosine) {
     cosine = static_cast<float>(quadrant == 1 || quadrant == 2 ? -second : second);
 }
 
+namespace {
+
 std::vector<float> exact_frequencies(std::size_t pairs, double max_period) {
     const double logarithm = natural_logarithm(max_period);
     std::vector<float> frequencies(pairs);
@@ -61,12 +61,29 @@ std::vector<float> exact_frequencies(std::size_t pairs, double max_period) {
     return frequencies;
 }
 
+std::vector<float> rounded_exponent_frequencies(std::size_t pairs, double max_period) {
+    const auto slope = static_cast<float>(-natural_logarithm(max_period) / static_cast<double>(pairs));
+    std::vector<float> frequencies(pairs);
+    for (std::size_t j = 0; j < pairs; ++j) {
+        const float exponent = static_cast<float>(j) * slope;
+        frequencies[j] = static_cast<float>(exponential(static_cast<double>(exponent)));
+    }
+    return frequencies;
+}
+
+std::vector<float> frequencies_of(RotaryAngles angles, std::size_t pairs, double max_period) {
+    switch (angles) {
+        case RotaryAngles::glibc: return ggml_rotary_frequencies(pairs, max_period);
+        case RotaryAngles::rounded_exponents: return rounded_exponent_frequencies(pairs, max_period);
+        case RotaryAngles::correctly_rounded: break;
+    }
+    return exact_frequencies(pairs, max_period);
+}
+
 }  // namespace
 
 Rotary::Rotary(RotaryAngles angles, std::size_t pairs, double max_period)
-    : angles_(angles),
-      frequencies_(angles == RotaryAngles::glibc ? ggml_rotary_frequencies(pairs, max_period)
-                                                 : exact_frequencies(pairs, max_period)) {}
+    : angles_(angles), frequencies_(frequencies_of(angles, pairs, max_period)) {}
 
 void Rotary::angles(std::uint64_t position_steps, float* cosine, float* sine) const {
     const auto turn = angles_ == RotaryAngles::glibc ? &ggml_sincosf : &sine_cosine;

@@ -12,12 +12,16 @@ namespace mimi {
 double natural_logarithm(double x);
 double exponential(double x);
 
-// Whose sines: the f32 nearest to the exact value, or what glibc returns, which now and then is its neighbour.
-enum class RotaryAngles { correctly_rounded, glibc };
+// Of `angle` (0 <= angle < 2^25), both rounded from double to f32.
+void sine_cosine(float angle, float& sine, float& cosine);
+
+// Whose sines: the f32 nearest to the exact value, or what glibc returns, which now and then is its neighbour. The frequencies
+// of `rounded_exponents` are exp(f32(j f32(-2 log(max_period) / head_dim))), as PyTorch forms them in f32.
+enum class RotaryAngles { correctly_rounded, glibc, rounded_exponents };
 
 class Rotary {
 public:
-    // Frequencies f32(max_period^(-j / pairs)) for j = 0 .. pairs - 1.
+    // Frequencies f32(max_period^(-j / pairs)) for j = 0 .. pairs - 1, but see RotaryAngles.
     Rotary(RotaryAngles angles, std::size_t pairs, double max_period);
 
     std::size_t pairs() const { return frequencies_.size(); }

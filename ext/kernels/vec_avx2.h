@@ -94,6 +94,13 @@ struct Avx2Vec {
         return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source))),
                 _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source + 16)))};
     }
+    static __m256 widen_bfloat16(const std::uint8_t* source) {
+        const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(source));
+        return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+    }
+    static Avx2Vec load_bfloat16_bits(const std::uint8_t* source) {
+        return {widen_bfloat16(source), widen_bfloat16(source + 16)};
+    }
     void store_low_bytes(std::int8_t* target) const {
         const __m256i byte = _mm256_set1_epi32(0xff);
         const __m256i words = _mm256_packus_epi32(_mm256_and_si256(_mm256_castps_si256(low), byte),

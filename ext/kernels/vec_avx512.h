@@ -67,6 +67,10 @@ struct Avx512Vec {
     static Avx512Vec load_half_bits(const std::uint8_t* source) {
         return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(source)))};
     }
+    static Avx512Vec load_bfloat16_bits(const std::uint8_t* source) {
+        const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(source));
+        return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16))};
+    }
     void store_low_bytes(std::int8_t* target) const {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(target), _mm512_cvtepi32_epi8(_mm512_castps_si512(v)));
     }

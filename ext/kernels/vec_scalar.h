@@ -89,6 +89,11 @@ struct ScalarVec {
     static ScalarVec load_half_bits(const std::uint8_t* source) {
         return make([=](int l) { return half_to_float(static_cast<std::uint16_t>(source[2 * l] | source[2 * l + 1] << 8)); });
     }
+    // Sixteen values of bfloat16, the same way.
+    static ScalarVec load_bfloat16_bits(const std::uint8_t* source) {
+        return make(
+            [=](int l) { return bfloat16_to_float(static_cast<std::uint16_t>(source[2 * l] | source[2 * l + 1] << 8)); });
+    }
     // The low byte of each lane's bits.
     void store_low_bytes(std::int8_t* target) const {
         for (int l = 0; l < 16; ++l) target[l] = static_cast<std::int8_t>(bits_of(lane[l]) & 0xffu);

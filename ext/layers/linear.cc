@@ -54,15 +54,16 @@ const float** PackedMatrix::gather(const StepContext& context, const float* cons
 }
 
 // Tile by tile, as wide as a cache line is long: each line of the rows is read once, however many of them fall into one set.
-void PackedMatrix::pack_rows(const float* rows, std::size_t first, std::size_t count, float* packed) const {
+template <class Element>
+void PackedMatrix::pack_elements(const Element* rows, std::size_t first, std::size_t count, Element* packed) const {
     for (std::size_t begin = 0; begin < count; begin += block_outputs) {
-        float* block = packed + (first + begin) * inputs_;
+        Element* block = packed + (first + begin) * inputs_;
         const std::size_t outputs = std::min<std::size_t>(block_outputs, count - begin);
-        if (outputs < block_outputs) std::fill_n(block, inputs_ * block_outputs, 0.0f);
+        if (outputs < block_outputs) std::fill_n(block, inputs_ * block_outputs, Element{0});
         for (std::size_t tile = 0; tile < inputs_; tile += block_outputs) {
             const std::size_t end = std::min<std::size_t>(inputs_, tile + block_outputs);
             for (std::size_t o = 0; o < outputs; ++o) {
-                const float* row = rows + (begin + o) * inputs_;
+                const Element* row = rows + (begin + o) * inputs_;
                 for (std::size_t position = tile; position < end; ++position)
                     block[position * block_outputs + o] = row[input_at(position)];
             }
@@ -70,7 +71,28 @@ void PackedMatrix::pack_rows(const float* rows, std::size_t first, std::size_t c
     }
 }
 
-void PackedMatrix::multiply(const StepContext& context, const float* packed, const float* bias, const float* const* columns,
+void PackedMatrix::pack_rows(const std::byte* rows, std::size_t first, std::size_t count, std::byte* packed) const {
+    if (storage_ == MatrixStorage::f32)
+        pack_elements(reinterpret_cast<const float*>(rows), first, count, reinterpret_cast<float*>(packed));
+    else
+        pack_elements(reinterpret_cast<const std::uint16_t*>(rows), first, count, reinterpret_cast<std::uint16_t*>(packed));
+}
+
+namespace {
+
+using MatmulKernel = void (*)(const MatmulTask& task);
+
+MatmulKernel kernel_of(const KernelTable& kernels, MatrixStorage storage, bool conv_operands) {
+    switch (storage) {
+        case MatrixStorage::f16: return kernels.matmul_f16;
+        case MatrixStorage::bf16: return kernels.matmul_bf16;
+        default: return conv_operands ? kernels.conv_matmul : kernels.matmul;
+    }
+}
+
+}  // namespace
+
+void PackedMatrix::multiply(const StepContext& context, const void* packed, const float* bias, const float* const* columns,
                             float* const* rows, std::size_t count) const {
     const ScratchArena::Mark mark(context.scratch);
     const bool gathered = outputs_ >= gather_outputs && (!form_.offsets.empty() || count >= gather_columns);
@@ -88,7 +110,7 @@ void PackedMatrix::multiply(const StepContext& context, const float* packed, con
         .rows = rows,
         .count = count,
     };
-    const auto kernel = form_.conv_operands ? context.kernels.conv_matmul : context.kernels.matmul;
+    const MatmulKernel kernel = kernel_of(context.kernels, storage_, form_.conv_operands);
     share_product(context, outputs_, inputs_, count, [&](const ProductPiece& piece) {
         MatmulTask task = whole;
         task.first_block = piece.first_block;
@@ -123,9 +145,9 @@ Linear::Linear(const NumericsPolicy& policy, const StoredMatrix& weight, std::si
                MatrixForm form)
     : matrix_(packed(policy, weight, outputs, inputs, std::move(form))) {}
 
-Linear::Linear(const NumericsPolicy& policy, bool quantised, std::size_t outputs, std::size_t inputs)
-    : matrix_(quantised ? decltype(matrix_)(QuantisedMatrix(outputs, inputs))
-                        : decltype(matrix_)(PackedMatrix(policy, outputs, inputs))) {}
+Linear::Linear(const NumericsPolicy& policy, MatrixStorage storage, std::size_t outputs, std::size_t inputs)
+    : matrix_(storage == MatrixStorage::q8_0 ? decltype(matrix_)(QuantisedMatrix(outputs, inputs))
+                                             : decltype(matrix_)(PackedMatrix(policy, outputs, inputs, storage))) {}
 
 std::size_t Linear::size_bytes() const {
     return std::visit([](const auto& matrix) { return matrix.size_bytes(); }, matrix_);
@@ -143,8 +165,7 @@ void Linear::pack_rows(const std::byte* stored, std::size_t first, std::size_t c
     if (const auto* quantised = std::get_if<QuantisedMatrix>(&matrix_))
         quantised->pack_rows(reinterpret_cast<const QuantisedBlock*>(stored), first, count, packed);
     else
-        std::get<PackedMatrix>(matrix_).pack_rows(reinterpret_cast<const float*>(stored), first, count,
-                                                  reinterpret_cast<float*>(packed));
+        std::get<PackedMatrix>(matrix_).pack_rows(stored, first, count, packed);
 }
 
 void Linear::step(const StepContext& context, const std::byte* packed, const Activations& in, const Activations& out) const {
@@ -165,7 +186,7 @@ void Linear::step(const StepContext& context, const std::byte* packed, const Act
     if (packed == nullptr)
         plain.multiply(context, nullptr, columns, rows, count);
     else
-        plain.multiply(context, reinterpret_cast<const float*>(packed), nullptr, columns, rows, count);
+        plain.multiply(context, packed, nullptr, columns, rows, count);
 }
 
 }  // namespace mimi

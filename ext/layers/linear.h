@@ -17,6 +17,9 @@
 
 namespace mimi {
 
+// What a file stores a matrix as. f16 and bf16 stay as they are in memory too, and are widened where they are multiplied.
+enum class MatrixStorage { f32, f16, bf16, q8_0 };
+
 // How a matrix is multiplied.
 struct MatrixForm {
     // Inputs and weights are those of a conv or of the quantiser's projections: `ggml` numerics hold both in f16.
@@ -46,19 +49,24 @@ public:
     }
 
     // A matrix whose packed values somebody else keeps: packed_bytes() of them, aligned to 64 bytes, filled by pack_rows().
-    PackedMatrix(const NumericsPolicy& policy, std::size_t outputs, std::size_t inputs, MatrixForm form = {})
-        : outputs_(outputs), inputs_(inputs), form_(std::move(form)) {
+    // `storage` is f32, f16 or bf16, the latter two under chain sums only.
+    PackedMatrix(const NumericsPolicy& policy, std::size_t outputs, std::size_t inputs,
+                 MatrixStorage storage = MatrixStorage::f32)
+        : outputs_(outputs), inputs_(inputs), storage_(storage) {
         arrange(policy);
     }
 
     // Of its own values; 0 where somebody else keeps them.
     std::size_t size_bytes() const { return values_.size_bytes(); }
-    std::size_t packed_bytes() const { return count_blocks(outputs_) * inputs_ * block_outputs * sizeof(float); }
-    std::size_t stored_row_bytes() const { return inputs_ * sizeof(float); }
+    std::size_t packed_bytes() const {
+        // Whole cache lines.
+        return (count_blocks(outputs_) * inputs_ * block_outputs * element_bytes() + 63) / 64 * 64;
+    }
+    std::size_t stored_row_bytes() const { return inputs_ * element_bytes(); }
 
     // Packs rows first .. first + count - 1, [count][inputs] as a file stores them; `first` is a multiple of block_outputs, and
     // so is `count` unless these are the last rows. Only for a matrix without conv operands.
-    void pack_rows(const float* rows, std::size_t first, std::size_t count, float* packed) const;
+    void pack_rows(const std::byte* rows, std::size_t first, std::size_t count, std::byte* packed) const;
 
     // rows[n][0 .. outputs) = W columns[n] + bias, for n < count; `bias` may be nullptr.
     void multiply(const StepContext& context, const float* bias, const float* const* columns, float* const* rows,
@@ -66,13 +74,16 @@ public:
         multiply(context, values_.data(), bias, columns, rows, count);
     }
     // The same by values that somebody else keeps.
-    void multiply(const StepContext& context, const float* packed, const float* bias, const float* const* columns,
+    void multiply(const StepContext& context, const void* packed, const float* bias, const float* const* columns,
                   float* const* rows, std::size_t count) const;
 
     // Rounds every row of `in` to what the operands can hold, in place; under most numerics nothing changes.
     void round_operand(const StepContext& context, const Activations& in) const;
 
 private:
+    std::size_t element_bytes() const { return storage_ == MatrixStorage::f32 ? sizeof(float) : sizeof(std::uint16_t); }
+    template <class Element>
+    void pack_elements(const Element* rows, std::size_t first, std::size_t count, Element* packed) const;
     // Fixes the segment and, under tree sums, where each input's weight goes.
     void arrange(const NumericsPolicy& policy);
     // The input whose weights lie at `position`.
@@ -83,6 +94,7 @@ private:
     std::size_t outputs_;
     std::size_t inputs_;
     MatrixForm form_;
+    MatrixStorage storage_ = MatrixStorage::f32;
     std::vector<std::uint32_t> order_;  // [inputs], empty: as they come
     AlignedBuffer values_;
 };
@@ -97,8 +109,8 @@ public:
     Linear(const NumericsPolicy& policy, const StoredMatrix& weight, std::size_t outputs, std::size_t inputs,
            MatrixForm form = {});
 
-    // One whose packed weights somebody else keeps, and gives to each step; `quantised` says that they are stored as q8_0.
-    Linear(const NumericsPolicy& policy, bool quantised, std::size_t outputs, std::size_t inputs);
+    // One whose packed weights somebody else keeps, and gives to each step. f16 and bf16 under chain sums only.
+    Linear(const NumericsPolicy& policy, MatrixStorage storage, std::size_t outputs, std::size_t inputs);
 
     // in: [lane][rows][inputs], rounded in place where the form's operands ask for it -> out: [lane][rows][outputs]
     void step(const StepContext& context, const Activations& in, const Activations& out) const {

@@ -17,8 +17,7 @@ namespace mimi {
 // The matrices of a layer, which every layer of a transformer shares: their sizes and how they are packed. The packed weights
 // are somebody else's: one block a layer, aligned to 64 bytes, with the matrices side by side in this order.
 struct TransformerMatrices {
-    // `quantised`: whether the file stores them as q8_0.
-    TransformerMatrices(const NumericsPolicy& policy, const TransformerGeometry& geometry, bool quantised);
+    TransformerMatrices(const NumericsPolicy& policy, const TransformerGeometry& geometry, MatrixStorage storage);
 
     Linear in_projection;   // [3 dim][dim]: query, key, value rows
     Linear out_projection;  // [dim][dim]

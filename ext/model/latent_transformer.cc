@@ -14,8 +14,9 @@ constexpr const char* matrix_names[] = {".self_attn.in_projs.0.weight", ".self_a
                                         ".linear2.weight"};
 
 // The file's class decides; the contract has all matrices stored alike.
-bool is_quantised(const WeightSource& source, std::string_view side) {
-    return source.tensor(tensor_names::transformer_layer(side, 0) + matrix_names[0]).type == TensorType::q8_0;
+MatrixStorage storage_of(const WeightSource& source, std::string_view side) {
+    const TensorType type = source.tensor(tensor_names::transformer_layer(side, 0) + matrix_names[0]).type;
+    return type == TensorType::q8_0 ? MatrixStorage::q8_0 : MatrixStorage::f32;
 }
 
 TransformerLayerVectors read_vectors(const WeightSource& source, const std::string& layer) {
@@ -39,7 +40,7 @@ LatentTransformer::LatentTransformer(const NumericsPolicy& policy, const Transfo
       rotary_(policy.ggml_rotary ? RotaryAngles::glibc : RotaryAngles::correctly_rounded, geometry.head_dim / 2,
               geometry.max_period),
       window_(window),
-      matrices_(std::make_shared<const TransformerMatrices>(policy, geometry, is_quantised(source, side))) {
+      matrices_(std::make_shared<const TransformerMatrices>(policy, geometry, storage_of(source, side))) {
     layout.set_ring({.layers = geometry.layers,
                      .heads = geometry.heads,
                      .head_dim = geometry.head_dim,

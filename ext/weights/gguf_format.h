@@ -86,6 +86,7 @@ using GgufScalar = std::variant<std::uint64_t, std::int64_t, double, bool, std::
 struct GgufArray {
     std::uint32_t element_type = 0;
     std::uint64_t count = 0;
+    std::uint64_t offset_bytes = 0;  // of the first element, from the start of the file
 };
 
 using GgufValue = std::variant<GgufScalar, GgufArray>;

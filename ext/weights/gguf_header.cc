@@ -100,13 +100,14 @@ GgufArray read_array(HeaderCursor& cursor, const std::string& field) {
     const auto count = cursor.number<std::uint64_t>(count_field);
     if (count > array_cap) refuse(count_field, std::to_string(count), "at most " + std::to_string(array_cap));
     const std::uint64_t element_bytes = value_type_bytes(type);
+    const std::uint64_t offset_bytes = cursor.position_bytes();
     check_count(cursor, count_field, count, element_bytes == 0 ? sizeof(std::uint64_t) : element_bytes);
     if (type == ValueType::string) {
         for (std::uint64_t i = 0; i < count; ++i) cursor.text(field, string_cap_bytes);
     } else {
         cursor.skip(count * element_bytes, field);
     }
-    return {static_cast<std::uint32_t>(type), count};
+    return {static_cast<std::uint32_t>(type), count, offset_bytes};
 }
 
 void read_key(HeaderCursor& cursor, std::uint64_t position, GgufHeader& header) {

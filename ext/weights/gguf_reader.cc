@@ -113,6 +113,38 @@ std::optional<std::string> GgufReader::text(std::string_view key) const {
     return *content;
 }
 
+std::optional<bool> GgufReader::boolean(std::string_view key) const {
+    constexpr std::string_view expected = "a bool";
+    const GgufScalar* value = scalar(key, expected);
+    if (value == nullptr) return std::nullopt;
+    const auto* content = std::get_if<bool>(value);
+    if (content == nullptr) refuse_value(key, kept_type_name(*value), expected);
+    return *content;
+}
+
+std::optional<std::vector<std::uint64_t>> GgufReader::unsigned_integers(std::string_view key, std::uint64_t most) const {
+    constexpr std::string_view expected = "an array of integers that are not negative";
+    const auto found = header_.metadata.find(key);
+    if (found == header_.metadata.end()) return std::nullopt;
+    const auto* array = std::get_if<GgufArray>(&found->second);
+    if (array == nullptr) refuse_value(key, kept_type_name(found->second), expected);
+    const auto type = static_cast<ValueType>(array->element_type);
+    const bool is_signed = type == ValueType::i8 || type == ValueType::i16 || type == ValueType::i32 || type == ValueType::i64;
+    if (!is_signed && type != ValueType::u8 && type != ValueType::u16 && type != ValueType::u32 && type != ValueType::u64)
+        refuse_value(key, "an array of " + std::string(value_type_name(array->element_type)), expected);
+    if (array->count > most) refuse_value(key, std::to_string(array->count) + " values", "at most " + std::to_string(most));
+    const std::size_t size = static_cast<std::size_t>(value_type_bytes(type));
+    std::vector<unsigned char> bytes(static_cast<std::size_t>(array->count) * size);
+    file_.read_at(array->offset_bytes, bytes.data(), bytes.size());
+    file_.require_unchanged();
+    std::vector<std::uint64_t> values(static_cast<std::size_t>(array->count));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        for (std::size_t byte = size; byte-- > 0;) values[i] = values[i] << 8 | bytes[i * size + byte];
+        if (is_signed && bytes[(i + 1) * size - 1] >= 0x80) refuse_value(key, "a negative value", expected);
+    }
+    return values;
+}
+
 void GgufReader::read(const GgufTensor& tensor, void* destination) const {
     read_part(tensor, 0, static_cast<std::size_t>(tensor.size_bytes), destination);
 }

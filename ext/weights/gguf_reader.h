@@ -40,6 +40,9 @@ public:
     std::optional<std::uint64_t> unsigned_integer(std::string_view key) const;
     std::optional<double> real(std::string_view key) const;
     std::optional<std::string> text(std::string_view key) const;
+    std::optional<bool> boolean(std::string_view key) const;
+    // An array of any integer type, none of them negative. Error{model_format} also where there are more than `most` of them.
+    std::optional<std::vector<std::uint64_t>> unsigned_integers(std::string_view key, std::uint64_t most) const;
 
     // Reads the tensor's payload into `destination` (tensor.size_bytes bytes). Error{model_access} where the file has shrunk
     // or was modified since it was opened.
@@ -47,6 +50,10 @@ public:
 
     // The same for `size_bytes` bytes of the payload from its byte `start_bytes`; both must lie inside the payload.
     void read_part(const GgufTensor& tensor, std::uint64_t start_bytes, std::size_t size_bytes, void* destination) const;
+
+    // The whole file, for who reads of its header; they call require_unchanged() before they believe what they read.
+    const ByteSource& bytes() const { return file_; }
+    void require_unchanged() const { file_.require_unchanged(); }
 
 private:
     // The open descriptor, with the size and time of change it had when it was opened.

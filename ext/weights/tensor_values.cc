@@ -27,12 +27,25 @@ bool is_finite(std::uint16_t half) {
     return (half & f16_exponent) != f16_exponent;
 }
 
+// So that bf16, which has f32's exponent, is told from f16.
+struct Bfloat16 {
+    std::uint16_t bits;
+};
+
+bool is_finite(Bfloat16 value) {
+    return is_finite(bfloat16_to_float(value.bits));
+}
+
 std::string value_text(float value) {
     return value != value ? "NaN" : std::signbit(value) ? "-infinity" : "infinity";
 }
 std::string value_text(std::uint16_t half) {
     if ((half & 0x3ff) != 0) return "NaN";
     return (half & 0x8000) != 0 ? "-infinity" : "infinity";
+}
+
+std::string value_text(Bfloat16 value) {
+    return value_text(bfloat16_to_float(value.bits));
 }
 
 template <typename Stored>
@@ -46,15 +59,30 @@ void require_finite(const GgufTensor& tensor, std::uint64_t first_index, const S
                 "finite values");
 }
 
-void require_finite_scales(const GgufTensor& tensor, std::uint64_t first_block, const QuantisedBlock* blocks,
-                           std::size_t count) {
-    const QuantisedBlock* bad =
-        std::find_if(blocks, blocks + count, [](const QuantisedBlock& block) { return !is_finite(block.scale); });
+// The first of a block's scales that is not finite, else the last.
+std::uint16_t worst_scale(const QuantisedBlock& block) {
+    return block.scale;
+}
+std::uint16_t worst_scale(const NibbleBlock& block) {
+    return block.scale;
+}
+std::uint16_t worst_scale(const NibbleSuperBlock& block) {
+    return is_finite(block.scale) ? block.minimum : block.scale;
+}
+
+template <typename Block>
+void require_finite_scales(const GgufTensor& tensor, std::uint64_t first_block, const Block* blocks, std::size_t count) {
+    const Block* bad = std::find_if(blocks, blocks + count, [](const Block& block) { return !is_finite(worst_scale(block)); });
     if (bad == blocks + count) return;
     throw Error(ErrorCode::model_contract, "tensor " + quoted(tensor.name),
-                "a scale of " + value_text(bad->scale) + " in block " +
+                "a scale of " + value_text(worst_scale(*bad)) + " in block " +
                     std::to_string(first_block + static_cast<std::uint64_t>(bad - blocks)),
                 "finite scales");
+}
+
+template <typename Block>
+void require_finite_run(const GgufTensor& tensor, std::uint64_t start_bytes, const void* stored, std::size_t size_bytes) {
+    require_finite_scales(tensor, start_bytes / sizeof(Block), static_cast<const Block*>(stored), size_bytes / sizeof(Block));
 }
 
 // Calls `take(first_index, values, count)` for each checked part of the payload.
@@ -91,16 +119,22 @@ void for_each_blocks(const GgufReader& file, const GgufTensor& tensor, Take take
 }  // namespace
 
 std::vector<float> read_values(const GgufReader& file, const GgufTensor& tensor) {
-    if (tensor.type != TensorType::f32 && tensor.type != TensorType::f16) refuse_type(tensor, "f32 or f16");
     std::vector<float> values(static_cast<std::size_t>(tensor.elements));
     if (tensor.type == TensorType::f32) {
         for_each_part<float>(file, tensor, [&values](std::size_t first, const float* part, std::size_t count) {
             std::copy_n(part, count, values.data() + first);
         });
-    } else {
+    } else if (tensor.type == TensorType::f16) {
         for_each_part<std::uint16_t>(file, tensor, [&values](std::size_t first, const std::uint16_t* part, std::size_t count) {
             std::transform(part, part + count, values.data() + first, half_to_float);
         });
+    } else if (tensor.type == TensorType::bf16) {
+        for_each_part<Bfloat16>(file, tensor, [&values](std::size_t first, const Bfloat16* part, std::size_t count) {
+            std::transform(part, part + count, values.data() + first,
+                           [](Bfloat16 value) { return bfloat16_to_float(value.bits); });
+        });
+    } else {
+        refuse_type(tensor, "f32, f16 or bf16");
     }
     return values;
 }
@@ -115,13 +149,17 @@ std::vector<QuantisedBlock> read_blocks(const GgufReader& file, const GgufTensor
 }
 
 void check_run(const GgufTensor& tensor, std::uint64_t start_bytes, const void* stored, std::size_t size_bytes) {
-    if (tensor.type == TensorType::f32) {
-        require_finite(tensor, start_bytes / sizeof(float), static_cast<const float*>(stored), size_bytes / sizeof(float));
-    } else if (tensor.type == TensorType::q8_0) {
-        require_finite_scales(tensor, start_bytes / sizeof(QuantisedBlock), static_cast<const QuantisedBlock*>(stored),
-                              size_bytes / sizeof(QuantisedBlock));
-    } else {
-        refuse_type(tensor, "f32 or q8_0");
+    const auto plain = [&]<typename Value>(const Value* values) {
+        require_finite(tensor, start_bytes / sizeof(Value), values, size_bytes / sizeof(Value));
+    };
+    switch (tensor.type) {
+        case TensorType::f32: return plain(static_cast<const float*>(stored));
+        case TensorType::f16: return plain(static_cast<const std::uint16_t*>(stored));
+        case TensorType::bf16: return plain(static_cast<const Bfloat16*>(stored));
+        case TensorType::q8_0: return require_finite_run<QuantisedBlock>(tensor, start_bytes, stored, size_bytes);
+        case TensorType::q4_0: return require_finite_run<NibbleBlock>(tensor, start_bytes, stored, size_bytes);
+        case TensorType::q4_k: return require_finite_run<NibbleSuperBlock>(tensor, start_bytes, stored, size_bytes);
+        default: refuse_type(tensor, "f32, f16, bf16, q8_0, q4_0 or q4_k");
     }
 }
 
@@ -131,11 +169,17 @@ void check_values(const GgufReader& file, const GgufTensor& tensor) {
         for_each_part<float>(file, tensor, ignore);
     } else if (tensor.type == TensorType::f16) {
         for_each_part<std::uint16_t>(file, tensor, ignore);
+    } else if (tensor.type == TensorType::bf16) {
+        for_each_part<Bfloat16>(file, tensor, ignore);
     } else if (tensor.type == TensorType::q8_0) {
         for_each_blocks(file, tensor, ignore);
     } else {
-        refuse_type(tensor, "f32, f16 or q8_0");
+        refuse_type(tensor, "f32, f16, bf16 or q8_0");
     }
+}
+
+void require_finite_values(const GgufTensor& tensor, std::uint64_t first_index, const float* values, std::size_t count) {
+    require_finite(tensor, first_index, values, count);
 }
 
 }  // namespace mimi

@@ -1,4 +1,4 @@
-// A tensor's payload as finite f32 values, whatever it is stored as (f16 widens exactly), or as the blocks of q8_0.
+// A tensor's payload as finite f32 values, whatever it is stored as (f16 and bf16 widen exactly), or as the blocks of q8_0.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,14 @@ std::vector<float> read_values(const GgufReader& file, const GgufTensor& tensor)
 // and where the type is another.
 std::vector<QuantisedBlock> read_blocks(const GgufReader& file, const GgufTensor& tensor);
 
-// The same checks of a run of an f32 or q8_0 tensor's payload that is in memory already: `size_bytes` from its byte
-// `start_bytes` on, whole values or blocks.
+// The same checks of a run, in memory already, of the payload of a tensor of f32, f16, bf16, q8_0, q4_0 or q4_k: `size_bytes`
+// from its byte `start_bytes` on, whole values or blocks.
 void check_run(const GgufTensor& tensor, std::uint64_t start_bytes, const void* stored, std::size_t size_bytes);
 
 // The same checks without keeping the values: reads the payload through a buffer of fixed size.
 void check_values(const GgufReader& file, const GgufTensor& tensor);
+
+// Refuses NaN and infinity among `count` values that the tensor's values stand for, from its value `first_index` on.
+void require_finite_values(const GgufTensor& tensor, std::uint64_t first_index, const float* values, std::size_t count);
 
 }  // namespace mimi

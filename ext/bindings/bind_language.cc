@@ -1,0 +1,228 @@
+// The language model: opening a file, sessions and the batched step.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/bindings.h"
+#include "bindings/language_geometry.h"
+#include "bindings/session_arguments.h"
+#include "bindings/window_objects.h"
+#include "lm/language_session.h"
+
+namespace mimi {
+
+namespace {
+
+using Codes = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Tokens = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Noise = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+std::shared_ptr<LanguageModel> open_language_model(const std::string& path, const std::string& isa, std::size_t threads,
+                                                   std::size_t ram_budget_bytes) {
+    const nb::gil_scoped_release release;
+    // Python knows no const; every method bound below is.
+    return std::const_pointer_cast<LanguageModel>(
+        LanguageModel::open(path, {isa, threads, {.budget_bytes = ram_budget_bytes}}));
+}
+
+Sampling sampling_of(double text_temperature, std::size_t text_top_k, double temperature, std::size_t top_k,
+                     const std::string& generator, std::uint64_t seed) {
+    Sampling sampling{{text_temperature, text_top_k}, {temperature, top_k}, RandomGenerator::counted, seed};
+    if (generator == "torch-cpu")
+        sampling.generator = RandomGenerator::torch_cpu;
+    else if (generator != "counted")
+        throw Error(ErrorCode::setting, "generator", generator, "counted or torch-cpu");
+    return sampling;
+}
+
+// labels[i] of each conditioner, None for absent; rows and which of them are filled, for the one that takes rows.
+ConditionRequest request_of(const LanguageModel& model, const std::vector<std::optional<std::size_t>>& labels,
+                            const std::optional<Rows>& rows, const std::vector<bool>& filled) {
+    ConditionRequest request;
+    const auto& conditioners = model.geometry().conditioners;
+    if (labels.size() != conditioners.size())
+        throw Error(ErrorCode::input_shape, "labels", std::to_string(labels.size()), std::to_string(conditioners.size()));
+    request.labels = labels;
+    std::size_t width = 0;
+    for (const ConditionerGeometry& conditioner : conditioners)
+        if (conditioner.labels == 0) width = conditioner.width;
+    if (rows) {
+        if (rows->shape(1) != width || rows->shape(0) != filled.size())
+            throw Error(ErrorCode::input_shape, "condition rows",
+                        "[" + std::to_string(rows->shape(0)) + ", " + std::to_string(rows->shape(1)) + "]",
+                        "[" + std::to_string(filled.size()) + ", " + std::to_string(width) + "]");
+        request.rows.assign(rows->data(), rows->data() + rows->size());
+        request.filled.assign(filled.begin(), filled.end());
+    }
+    return request;
+}
+
+template <class Array>
+void require_rows(const char* what, const std::optional<Array>& array, std::size_t lanes, std::size_t width) {
+    if (!array || (array->shape(0) == lanes && array->shape(1) == width)) return;
+    throw Error(ErrorCode::input_shape, what,
+                "[" + std::to_string(array->shape(0)) + ", " + std::to_string(array->shape(1)) + ", ...]",
+                "[" + std::to_string(lanes) + ", " + std::to_string(width) + ", ...]");
+}
+
+// Copies of what the caller passed, made while the interpreter is locked.
+struct StepArguments {
+    StepArguments(std::size_t lanes, const LmGeometry& geometry, const Codes& user_codes, const Tokens& text,
+                  const std::optional<Codes>& given, const std::optional<Codes>& kept_codes, const std::optional<Noise>& race) {
+        require_rows("user codes", std::optional<Codes>(user_codes), lanes, geometry.user_channels());
+        if (text.shape(0) != lanes)
+            throw Error(ErrorCode::input_shape, "texts", std::to_string(text.shape(0)), std::to_string(lanes));
+        require_rows("codes", given, lanes, geometry.own_levels);
+        require_rows("kept codes", kept_codes, lanes, geometry.own_levels);
+        require_rows("noise", race, lanes, 1 + geometry.own_levels);
+        user = owned_copy<std::int32_t>(user_codes);
+        texts = owned_copy<std::int32_t>(text);
+        if (given) codes = owned_copy<std::int32_t>(*given);
+        if (kept_codes) kept = owned_copy<std::int32_t>(*kept_codes);
+        if (race) noise = owned_copy<float>(*race);
+        const std::size_t entries = race ? race->shape(2) : 0;
+        const auto at = [](const auto& values, std::size_t offset) {
+            return values.empty() ? nullptr : values.data() + offset;
+        };
+        for (std::size_t lane = 0; lane < lanes; ++lane)
+            inputs.push_back({.user = user.data() + lane * geometry.user_channels(),
+                              .text = texts[lane],
+                              .codes = at(codes, lane * geometry.own_levels),
+                              .kept = at(kept, lane * geometry.own_levels),
+                              .noise = at(noise, lane * (1 + geometry.own_levels) * entries),
+                              .noise_entries = entries});
+    }
+
+    std::vector<std::int32_t> user, texts, codes, kept;
+    std::vector<float> noise;
+    std::vector<LanguageInput> inputs;
+};
+
+nb::tuple step_rows(const SessionList<LanguageSession>& sessions, const Codes& user, const Tokens& texts,
+                    const std::optional<Codes>& codes, const std::optional<Codes>& kept, const std::optional<Noise>& noise,
+                    const nb::object& observer) {
+    const HeldSessions<LanguageSession> held(sessions);
+    const std::size_t lanes = held.pointers.size();
+    const LmGeometry& geometry = held.pointers.front()->model().geometry();
+    const StepArguments arguments(lanes, geometry, user, texts, codes, kept, noise);
+    const std::size_t heads = geometry.extra_heads * geometry.extra_head_dim;
+    auto chosen = std::make_unique<std::int32_t[]>(lanes * geometry.own_levels);
+    auto probabilities = std::make_unique<float[]>(lanes * heads);
+    std::vector<LanguageOutput> outputs(lanes);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+        outputs[lane].codes = chosen.get() + lane * geometry.own_levels;
+        outputs[lane].extra_heads = probabilities.get() + lane * heads;
+    }
+    const ChosenObserver stages(observer);
+    {
+        const nb::gil_scoped_release release;
+        step_batch(held.pointers, arguments.inputs, outputs, stages.get());
+    }
+    nb::list text;
+    for (const LanguageOutput& output : outputs) text.append(output.ready ? nb::cast(output.text) : nb::object(nb::none()));
+    return nb::make_tuple(text, own<CodeResult>(std::move(chosen), {lanes, geometry.own_levels}),
+                          own<FloatResult>(std::move(probabilities), {lanes, geometry.extra_heads, geometry.extra_head_dim}));
+}
+
+nb::bytes save_state(LanguageSession& session) {
+    std::string bytes;
+    {
+        const nb::gil_scoped_release release;
+        bytes = session.save_state();
+    }
+    return nb::bytes(bytes.data(), bytes.size());
+}
+
+nb::object condition_vectors(const LanguageSession& session) {
+    const Conditions& conditions = session.conditions();
+    const std::size_t dim = session.model().geometry().temporal.dim;
+    const auto copy = [dim](const std::vector<float>& values) {
+        auto owned = std::make_unique<float[]>(values.size());
+        std::copy(values.begin(), values.end(), owned.get());
+        return own<FloatResult>(std::move(owned), {values.size() / dim, dim});
+    };
+    return nb::make_tuple(copy(conditions.sum), copy(conditions.cross));
+}
+
+void bind_model_class(nb::module_& module) {
+    nb::class_<LanguageModel>(module, "LanguageModel", "A loaded language model: immutable, shared by every session.")
+        .def_static("open", &open_language_model, nb::arg("path"), nb::arg("isa") = "", nb::arg("threads") = 1,
+                    nb::arg("ram_budget_bytes") = 0,
+                    "Reads, checks and packs a GGUF file of the enriched form. Empty `isa`: the best here.\n\n"
+                    "`ram_budget_bytes`: most bytes of weights in memory, 0 for no limit.")
+        .def_prop_ro("name", &LanguageModel::name)
+        .def_prop_ro("conditioners", &LanguageModel::conditioners)
+        .def_prop_ro("weight_class", &LanguageModel::weight_class)
+        .def_prop_ro("isa", [](const LanguageModel& model) { return std::string(model.kernels().isa); })
+        .def_prop_ro("threads", [](const LanguageModel& model) { return model.pool().threads(); })
+        .def_prop_ro("weights_bytes", &LanguageModel::weights_bytes)
+        .def_prop_ro(
+            "window_plan", [](const LanguageModel& model) { return plan_dict(model.window().bound_plan()); },
+            nb::for_getter(nb::sig("def window_plan(self, /) -> dict[str, int]")))
+        .def_prop_ro("state_bytes", [](const LanguageModel& model) { return model.state_layout()->state_bytes(); })
+        .def_prop_ro(
+            "geometry", [](const LanguageModel& model) { return lm_geometry_dict(model.geometry()); },
+            nb::for_getter(nb::sig("def geometry(self, /) -> dict[str, typing.Any]")));
+}
+
+void bind_session_class(nb::module_& module) {
+    nb::class_<LanguageSession>(module, "LanguageSession", "One stream's state.")
+        .def(
+            "__init__",
+            [](LanguageSession* self, const std::shared_ptr<LanguageModel>& model, double text_temperature,
+               std::size_t text_top_k, double temperature, std::size_t top_k, const std::string& generator, std::uint64_t seed,
+               const std::vector<std::optional<std::size_t>>& labels, const std::optional<Rows>& rows,
+               const std::vector<bool>& filled) {
+                new (self)
+                    LanguageSession(model, sampling_of(text_temperature, text_top_k, temperature, top_k, generator, seed),
+                                    request_of(*model, labels, rows, filled));
+            },
+            nb::arg("model"), nb::arg("text_temperature"), nb::arg("text_top_k"), nb::arg("temperature"), nb::arg("top_k"),
+            nb::arg("generator"), nb::arg("seed"), nb::arg("labels"), nb::arg("rows").none(), nb::arg("filled"))
+        .def_prop_ro("position_steps", &LanguageSession::position_steps)
+        .def_prop_ro("state_bytes", &LanguageSession::state_bytes)
+        .def_prop_ro("condition_vectors", &condition_vectors,
+                     nb::for_getter(nb::sig("def condition_vectors(self, /) -> tuple[typing.Any, typing.Any]")),
+                     "(sum [0 or 1, dim], rows for cross attention [rows, dim])")
+        .def("require_open", &LanguageSession::require_open)
+        .def("reset", &LanguageSession::reset, nb::call_guard<nb::gil_scoped_release>())
+        .def("close", &LanguageSession::close)
+        .def("save_state", &save_state)
+        .def_static(
+            "restore",
+            [](const std::shared_ptr<LanguageModel>& model, const nb::bytes& state) {
+                return LanguageSession::restore(model, std::string(state.c_str(), state.size()));
+            },
+            nb::arg("model"), nb::arg("state"));
+}
+
+}  // namespace
+
+void bind_language(nb::module_& module) {
+    bind_model_class(module);
+    bind_session_class(module);
+    module.def(
+        "language_step_batch", &step_rows, nb::arg("sessions"), nb::arg("user_codes"), nb::arg("texts"),
+        nb::arg("codes").none() = nb::none(), nb::arg("kept").none() = nb::none(), nb::arg("noise").none() = nb::none(),
+        nb::arg("observer") = nb::none(),
+        nb::sig("def language_step_batch(sessions: list[LanguageSession], user_codes: typing.Any, texts: typing.Any, "
+                "codes: typing.Any = None, kept: typing.Any = None, noise: typing.Any = None, "
+                "observer: typing.Any = None) -> tuple[list[int | None], typing.Any, typing.Any]"),
+        "One step of each session: user codes int32 [sessions, user levels] and texts int32 [sessions], -2 where the\n"
+        "choice is free; likewise codes and kept, int32 [sessions, own levels]; noise float32 [sessions, 1 + own levels,\n"
+        "entries]. Returns a list of texts, None where there is none yet, codes int32 [sessions, own levels], and the\n"
+        "probabilities of the extra heads, float32 [sessions, heads, head dim].");
+}
+
+}  // namespace mimi

@@ -1,0 +1,95 @@
+// One stream through a language model, and the batched step that serves many of them in one pass. A session is used by one
+// thread at a time, as a codec's session.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "layers/step_context.h"
+#include "lm/choose_token.h"
+#include "lm/conditions.h"
+#include "lm/language_model.h"
+#include "lm/random_stream.h"
+#include "lm/token_ring.h"
+#include "state/session_gate.h"
+#include "state/stream_state.h"
+
+namespace mimi {
+
+// How a stream chooses its tokens. Temperatures are 0 or 0.001 .. 1000.
+struct Sampling {
+    TokenSampling text;
+    TokenSampling audio;
+    RandomGenerator generator = RandomGenerator::counted;
+    std::uint64_t seed = 0;
+};
+
+// In place of a token: the model's own choice.
+constexpr std::int32_t free_token = TokenRing::unset;
+
+// What one step of one stream is given. Tokens are ids or zero_token.
+struct LanguageInput {
+    const std::int32_t* user = nullptr;   // [user_channels]; the initial id counts too
+    std::int32_t text = free_token;       // what to say in place of the choice; the depformer sees it
+    const std::int32_t* codes = nullptr;  // [own_levels] in place of the depformer's choices, which follow from them; none is
+                                          // random then. nullptr: all are free
+    const std::int32_t* kept = nullptr;   // [own_levels] in place of what was chosen, once all is. nullptr: all are free
+    const float* noise = nullptr;         // [1 + own_levels][noise_entries] in place of the generator's numbers, or nullptr
+    std::size_t noise_entries = 0;        // at least as many as tokens take part in a choice
+};
+
+struct LanguageOutput {
+    bool ready = false;  // whether there is a text and codes yet
+    std::int32_t text = 0;
+    std::int32_t* codes = nullptr;  // room for [own_levels]
+    float* extra_heads = nullptr;   // room for [extra_heads][extra_head_dim]: probabilities of this very step
+};
+
+class LanguageSession {
+public:
+    // Error{setting} where a setting or a condition is none the model knows.
+    LanguageSession(std::shared_ptr<const LanguageModel> model, const Sampling& sampling, const ConditionRequest& request);
+    LanguageSession(const LanguageSession&) = delete;
+    LanguageSession& operator=(const LanguageSession&) = delete;
+
+    const LanguageModel& model() const { return *model_; }
+    const Sampling& sampling() const { return sampling_; }
+    // Steps since the start or the last reset.
+    std::uint64_t position_steps() const { return state_.position_frames(); }
+    std::size_t state_bytes() const;
+    const Conditions& conditions() const { return conditions_; }
+
+    void require_open() { const SessionEntry entry(gate_); }
+    // As a new session, bit for bit; conditions stay.
+    void reset();
+    void close() { gate_.close(); }
+    // All of the above.
+    std::string save_state();
+    // A session as save_state() left it. Error{snapshot} naming the field where the bytes cannot be of this model.
+    static std::unique_ptr<LanguageSession> restore(std::shared_ptr<const LanguageModel> model, const std::string& bytes);
+
+private:
+    friend class LanguageBatch;
+
+    LanguageSession(std::shared_ptr<const LanguageModel> model, const Sampling& sampling, Conditions conditions);
+
+    std::shared_ptr<const LanguageModel> model_;
+    Sampling sampling_;
+    Conditions conditions_;
+    StreamState state_;  // keys, values and the position
+    TokenRing tokens_;
+    RandomStream random_;
+    SessionGate gate_;
+};
+
+// One step of each session; inputs and outputs go with them. All sessions must be of one model and distinct. Bit-equal to
+// stepping them one by one. Whatever is thrown, no session has moved: input_shape, code_range (naming lane and channel),
+// setting, session_busy, session_closed, numeric_overflow, what `observer` throws.
+void step_batch(std::span<LanguageSession* const> sessions, std::span<const LanguageInput> inputs,
+                std::span<LanguageOutput> outputs, StageObserver* observer = nullptr);
+
+}  // namespace mimi

@@ -1,0 +1,68 @@
+// Tokens to vectors: a table of rows as the file stores them, and the matrices some models put behind it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/aligned_buffer.h"
+#include "layers/step_context.h"
+#include "lm/matrix_block.h"
+#include "lm/tensors.h"
+
+namespace mimi {
+
+// A token that stands for nothing: its vector is exactly zero.
+constexpr std::int32_t zero_token = -1;
+
+// [rows][width], kept as it is stored.
+class EmbeddingTable {
+public:
+    // Error{model_contract} where a value is not finite.
+    EmbeddingTable(const GgufReader& file, const GgufTensor& tensor);
+
+    std::size_t rows() const { return rows_; }
+    std::size_t width() const { return width_; }
+    std::size_t size_bytes() const { return bytes_.size_bytes(); }
+    // As f32, by dequantise(). row < rows().
+    void copy_row(std::size_t row, float* out) const;
+
+private:
+    TensorType type_;
+    std::size_t rows_;
+    std::size_t width_;
+    std::size_t row_bytes_;
+    AlignedBuffer bytes_;
+};
+
+class TokenEmbedding {
+public:
+    // How what the table holds becomes the vector.
+    enum class Form {
+        plain,
+        low_rank,  // by NAME.low_rank.weight
+        muxed,     // two tokens in one id, NAME.out1.weight for the one and NAME.out2.weight for the other
+    };
+
+    // Table NAME.weight; its matrices are added to `block`.
+    TokenEmbedding(const LmTensors& tensors, const std::string& name, Form form, MatrixBlock& block);
+
+    bool has_matrices() const { return form_ != Form::plain; }
+    // tokens[lane]: an id of the table (or muxed ids) or zero_token -> out: [lane][1][dim]. `visit` of the block, nullptr where
+    // there are no matrices. Muxed: out1 T[id mod rows] + out2 T[id / rows - 1], the latter only where id / rows > 0.
+    void look_up(const StepContext& context, const MatrixBlock::Visit* visit, const std::int32_t* tokens,
+                 const Activations& out) const;
+    std::size_t size_bytes() const { return table_.size_bytes(); }
+
+private:
+    void look_up_muxed(const StepContext& context, const MatrixBlock::Visit& visit, const std::int32_t* tokens,
+                       const Activations& out) const;
+    void copy_rows(const std::int32_t* rows, const Activations& out) const;
+
+    EmbeddingTable table_;
+    Form form_;
+    std::size_t first_matrix_ = 0;
+    std::size_t second_matrix_ = 0;
+};
+
+}  // namespace mimi
