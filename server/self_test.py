@@ -1,4 +1,4 @@
-"""What a service asks of its model before it serves: the same answers alone and in a batch, and those that are known, where any are."""
+"""What a service asks of its model before it serves: the same answers alone and in a batch, and golden ones if any are known."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GOLDEN: Final[dict[tuple[str, str], str]] = {
 
 
 def signal(frame_samples: int) -> npt.NDArray[np.float32]:
-    """Make the test's sound, float32 [FRAMES, frame_samples]: noise by integer arithmetic, the same under any version of anything."""
+    """Make the test's sound, float32 [FRAMES, frame_samples]: noise by integer arithmetic, the same on any machine."""
     states = np.arange(1, FRAMES * frame_samples + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return ((states >> np.uint64(48)).astype(np.float32) / 65_536 - np.float32(0.5)).reshape(FRAMES, frame_samples)
 
@@ -65,5 +65,7 @@ def _compare_with_golden(model: CodecModel, codes: npt.NDArray[Any], sound: npt.
         return "none known of this model"
     found = hashlib.sha256(codes.astype("<i4").tobytes() + sound.astype("<f4").tobytes()).hexdigest()
     if found != golden:
-        raise InternalError("self-test", found=f"other codes and samples ({found[:12]})", expected=f"the golden ones ({golden[:12]})")
+        raise InternalError(
+            "self-test", found=f"other codes and samples ({found[:12]})", expected=f"the golden ones ({golden[:12]})"
+        )
     return "equal"

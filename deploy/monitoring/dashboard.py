@@ -98,7 +98,10 @@ def panel(name: str, number: int, left: int, top: int) -> dict[str, Any]:
         "description": row.help,
         "datasource": SOURCE,
         "gridPos": {"x": left, "y": top, "w": WIDTH, "h": HEIGHT},
-        "fieldConfig": {"defaults": {"unit": unit(name, row), "min": None if name.endswith("_headroom") else 0}, "overrides": []},
+        "fieldConfig": {
+            "defaults": {"unit": unit(name, row), "min": None if name.endswith("_headroom") else 0},
+            "overrides": [],
+        },
         "options": {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}},
         "targets": targets,
     }

@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 import pytest
 import websockets
+
 from codec_core.clip import encode_clip
 from codec_core.errors import SettingError
 from server.settings import Settings

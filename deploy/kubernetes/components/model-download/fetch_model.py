@@ -1,4 +1,4 @@
-"""Fetches a model before its service starts: MODEL_URL into the file named by the first argument, if it is what MODEL_SHA256 says.
+"""Fetches a model before its service starts: MODEL_URL into the file that the first argument names, if MODEL_SHA256 fits.
 
 Needs nothing but Python. The file is whole and right, or it is not there.
 """
