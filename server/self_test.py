@@ -1,4 +1,4 @@
-"""What a service asks of its model before it serves: the same answers alone and in a batch, and golden ones if any are known."""
+"""What a service asks of its model before it serves: the same answers alone and in a batch; golden ones, if any are known."""
 
 from __future__ import annotations
 

@@ -22,7 +22,6 @@ import websockets
 from websockets.asyncio.client import ClientConnection, connect
 
 from server.wire_messages import FrameHeader, unpack_frame
-from tests.e2e.redis_server import running_redis
 
 START_TIMEOUT_S = 120
 PATIENCE = ("--lag-limit-ms", "600000", "--lag-warning-ms", "600000", "--admission", "count")
@@ -272,12 +271,6 @@ def replica(
     monkeypatch.setenv("MIMI_SECRET", SECRET)
     monkeypatch.setenv("MIMI_SNAPSHOT_STORE", str(tmp_path / "store"))
     return lambda *options: start_service("--drain-timeout-ms", "100", "--checkpoint-interval-ms", "100", *options)
-
-
-@pytest.fixture
-def redis_url(tmp_path: Path) -> Iterator[str]:
-    with running_redis(tmp_path) as url:
-        yield url
 
 
 @pytest.fixture
