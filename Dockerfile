@@ -1,6 +1,6 @@
 # The service as an image: see docs/docker.md. Built twice from one base, so that no compiler is in what runs.
-# To pin the base to the byte, name its digest: --build-arg PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:...
-ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+# To pin the base to the byte, name its digest: --build-arg PYTHON_IMAGE=python:3.11.14-slim-bookworm@sha256:...
+ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS build
 # The suite of the base decides the compiler's version; a pinned patch level is gone from the archive in a month.
@@ -9,17 +9,21 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends g++ \
     && rm -rf /var/lib/apt/lists/*
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
-RUN python3 -m venv /opt/build
+RUN python3 -m venv /opt/build && /opt/build/bin/pip install cyclonedx-bom==7.5.0
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY ext ext
 COPY codec_core codec_core
 COPY server server
-RUN /opt/build/bin/pip wheel --wheel-dir /wheels .
+# With what the store of snapshots in Redis needs.
+RUN /opt/build/bin/pip wheel --wheel-dir /wheels '.[redis]'
 # An environment does not move: it is made where it will run. Nothing that runs needs pip, or the tests of other packages.
 RUN python3 -m venv --without-pip /opt/mimi \
-    && /opt/build/bin/pip --python /opt/mimi/bin/python3 install --no-index --find-links /wheels mimi-server \
+    && /opt/build/bin/pip --python /opt/mimi/bin/python3 install --no-index --find-links /wheels 'mimi-server[redis]' \
     && find /opt/mimi -type d -name tests -prune -exec rm -rf {} +
+# What is in it, for whoever looks for known holes: CycloneDX, in the image.
+RUN /opt/build/bin/cyclonedx-py environment --output-reproducible --output-format JSON \
+    --output-file /opt/mimi/sbom.cdx.json /opt/mimi/bin/python3
 
 FROM ${PYTHON_IMAGE} AS runtime
 LABEL org.opencontainers.image.title="mimi-server" \

@@ -63,7 +63,9 @@ def create_app(settings: Settings, model: CodecModel) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await start_service(service)
-        log.info("self-test: %s; streams that fit: %d", service.self_test, stream_capacity(service))
+        outcome, golden, info = service.self_test, service.golden_codes, service.model.info
+        facts = (outcome, golden, info.isa, info.numerics, stream_capacity(service))
+        log.info("self-test: %s; golden codes: %s; %s, %s numerics; streams that fit: %d", *facts)
         yield
         await stop_service(service)
 

@@ -148,12 +148,7 @@ class SessionRegistry:
             AddressCapacityError: every place that this client may have is taken.
 
         """
-        try:
-            self._admit(kind, client)
-        except CodecError as error:
-            self.refused += 1
-            self._metrics.refused(kind, error.code)
-            raise
+        self.require_place(kind, client)
         lease = self._taken(kind, holder, client)
         bind_to_log(session=lease.session_id)
         with tracing.session_span(kind, lease.session_id) as span:
@@ -162,6 +157,20 @@ class SessionRegistry:
             finally:
                 span.set_demand(lease.demand)
                 self.give_back(lease)
+
+    def require_place(self, kind: Kind, client: str = "") -> None:
+        """Refuse as :meth:`lease` does, where there is no place; takes none.
+
+        Raises:
+            DrainingError, CapacityError, AddressCapacityError: see :meth:`lease`.
+
+        """
+        try:
+            self._admit(kind, client)
+        except CodecError as error:
+            self.refused += 1
+            self._metrics.refused(kind, error.code)
+            raise
 
     def give_back(self, lease: Lease) -> bool:
         """Free a place, if it is not free already; return whether it was taken."""

@@ -44,6 +44,9 @@ class Settings(BaseSettings):
     )
     max_latency_ms: int = Field(80, ge=1, description="Predicted time of the slowest frames up to which streams are let in.")
     max_sessions: int = Field(64, ge=1, le=65536, description="Streams at the same time.")
+    deny_handshakes: bool = Field(
+        False, description="Refuse streams without a place by HTTP status, so that a proxy tries the next replica."
+    )
     max_address_sessions: int = Field(32, ge=1, le=65536, description="Streams at the same time from one address.")
     max_address_handshakes_per_s: int = Field(50, ge=1, le=10_000, description="Stream handshakes of one address per second.")
     max_connections: int = Field(4_096, ge=2, le=1 << 20, description="Open TCP connections, idle ones too.")

@@ -7,6 +7,7 @@ import logging
 from fastapi import APIRouter, Request, Response, WebSocket
 
 from codec_core.errors import CodecError
+from server.client_address import client_of
 from server.errors import NotFoundError, UpgradeRequiredError
 from server.origin import check_origin
 from server.refusal import refusal_response
@@ -26,6 +27,8 @@ async def stream(websocket: WebSocket) -> None:
     service = service_of(websocket)
     try:
         check_origin(websocket, service.settings)
+        if service.settings.deny_handshakes:
+            service.registry.require_place("stream", client_of(websocket))
     except CodecError as error:
         await _deny(websocket, error)
         return

@@ -18,6 +18,7 @@ from codec_core.convert import convert_model
 from codec_core.language_model import LanguageModel
 from codec_core.synth import PRESETS, write_synthetic
 from codec_core.synth_tensors import SynthPreset
+from tests.e2e.redis_server import running_redis
 from tests.engine_build import Engine
 from tests.lm_files import write_lm_model
 
@@ -148,3 +149,10 @@ def pcm(rng: np.random.Generator) -> np.ndarray:
     at_s = np.arange(40 * 1920 + 700) / 24000
     tone = 0.3 * np.sin(2 * np.pi * (140 + 90 * at_s) * at_s) * (0.6 + 0.4 * np.sin(5 * at_s))
     return (tone + 0.05 * rng.standard_normal(len(at_s))).astype(np.float32)
+
+
+@pytest.fixture
+def redis_url(tmp_path: Path) -> Iterator[str]:
+    """Run a Redis of the test's own; yields its address."""
+    with running_redis(tmp_path) as url:
+        yield url

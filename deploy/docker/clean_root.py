@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-PYTHON_IMAGE = re.compile(r"python:(\d+\.\d+)-slim-(\w+)(@sha256:[0-9a-f]{64})?")
+PYTHON_IMAGE = re.compile(r"python:(\d+\.\d+)(?:\.\d+)?-slim-(\w+)(@sha256:[0-9a-f]{64})?")
 DEVICES = ("null", "zero", "full", "random", "urandom")
 UNPACKED = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
 """What the slim images leave out."""

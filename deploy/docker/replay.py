@@ -28,6 +28,11 @@ CLIP = CHECKOUT / "tests" / "golden" / "vectors" / "signals" / "sample_2.wav"
 TOOLS = ("mmdebstrap", "chroot", "unshare", "nsenter", "mount", "umount", "cp", "du")
 COMPILERS = ("cc", "gcc", "g++", "c++", "clang", "ld", "as", "make", "cmake", "ninja", "pip", "pip3")
 MOST_MB = 300
+SBOM = "opt/mimi/sbom.cdx.json"
+INSTALLED = """
+import importlib.metadata, json
+print(json.dumps([[one.name, one.version] for one in importlib.metadata.distributions()]))
+"""
 REFUSED_STATUS = 2
 REFUSAL_TIMEOUT_S = 60
 PRIVATE = "--in-private-mounts"
@@ -60,6 +65,7 @@ def replay(folder: Path) -> None:
     started_s = time.monotonic()
     image = Builder(CHECKOUT, folder).build(read_stages((CHECKOUT / "Dockerfile").read_text()))
     check_files(image)
+    check_sbom(image)
     variables = {"PWD": str(folder), "MIMI_API_KEYS": secrets.token_urlsafe(32)}
     make_model(image, folder / "models")
     lines = shell_lines(DOCUMENT.read_text(), "docker run")
@@ -83,6 +89,22 @@ def check_files(image: Image) -> None:
     print(f"image: {total_mb:.0f} MB unpacked, {total_mb - base_mb:.0f} MB of it ours, the rest stands in for the base")
     if found or total_mb > MOST_MB:
         raise CleanRootError(f"found {total_mb:.0f} MB and {found}, expected at most {MOST_MB} MB and none of {COMPILERS}")
+
+
+def check_sbom(image: Image) -> None:
+    """Hold the image's list of what is in it to what is in it.
+
+    Raises:
+        CleanRootError: they differ.
+
+    """
+    listed = json.loads((image.root / SBOM).read_text())
+    found = {(one["name"], one["version"]) for one in listed["components"]}
+    inside = ["chroot", str(image.root), "python3", "-c", INSTALLED]
+    installed = {tuple(one) for one in json.loads(run(inside, image.config.environment))}
+    print(f"{listed['bomFormat']} {listed['specVersion']}: {len(found)} packages")
+    if found != installed:
+        raise CleanRootError(f"listed only: {found - installed}; installed only: {installed - found}")
 
 
 def make_model(image: Image, folder: Path) -> None:

@@ -1,8 +1,9 @@
-"""Makes the programs of deploy/docker importable; they are scripts beside one another, not a package."""
+"""Makes the programs below deploy importable; they are scripts beside one another, not packages."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[2] / "deploy" / "docker"))
+DEPLOY = Path(__file__).parents[2] / "deploy"
+sys.path += [str(DEPLOY / "docker"), str(DEPLOY / "monitoring")]

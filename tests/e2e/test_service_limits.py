@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 import signal
 import socket
@@ -179,6 +180,29 @@ async def test_an_open_stream_at_rest_costs_no_processor_time(start_service, str
 def _cpu_s(service) -> float:
     fields = Path(f"/proc/{service.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def denied(service) -> str:
+    """Be refused before the handshake; return the error's code."""
+    with pytest.raises(websockets.InvalidStatus) as refusal:
+        await websockets.connect(service.stream_url("levels=1"))
+    response = refusal.value.response
+    assert response.status_code == 503
+    assert int(response.headers["retry-after"]) > 0
+    return json.loads(response.body)["error"]["code"]
+
+
+async def test_behind_a_proxy_a_stream_without_a_place_is_refused_by_status(start_service, stream):
+    service = start_service("--deny-handshakes", "--max-sessions", "1", "--drain-timeout-ms", "8000")
+    async with stream(service, "levels=1") as client:
+        await client.until("ready")
+        assert await denied(service) == "capacity"
+        service.process.send_signal(signal.SIGTERM)
+        await client.until("goaway")
+        assert await denied(service) == "draining"
+        await client.send("close")
+        assert await client.closing() == (1000, "done")
+    assert service.process.wait(timeout=10) == 0
 
 
 async def test_sigterm_lets_streams_finish_and_exits_with_zero(start_service, stream, tiny_model, speech):

@@ -47,3 +47,9 @@ def test_every_name_is_one():
     for name in re.findall(r"`(max_\w+|mimi_\w+(?<!\*)|\w+_ms|MIMI_\w+)`", TEXT):
         bare = name.removeprefix("MIMI_").lower() if name.startswith("MIMI_") else name
         assert bare in known | {"duration_ms", "retry_after_ms"}, name
+
+
+def test_errors():
+    rows = {plain(row[0]): row[1] for row in table("error")}
+    assert rows == {code: answer.reason for code, answer in STATUS_MAP.items()}
+    assert all(row[2] for row in table("error"))
