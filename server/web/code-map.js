@@ -84,7 +84,12 @@ export class CodeMap {
       if (cell && this.#exists(cell)) {
         context.strokeStyle = theme.mark;
         context.lineWidth = 2;
-        context.strokeRect(this.#timeline.x(cell.frame) - 1, this.#y(cell.level) - 1, this.#timeline.framePx + 1, this.#cellPx + 1);
+        context.strokeRect(
+          this.#timeline.x(cell.frame) - 1,
+          this.#y(cell.level) - 1,
+          this.#timeline.framePx + 1,
+          this.#cellPx + 1,
+        );
       }
     }
   }

@@ -33,7 +33,8 @@ export function readTheme() {
 const heatColours = Array.from({ length: HEAT_STEPS }, (_, step) => {
   const at = (step / (HEAT_STEPS - 1)) * (HEAT.length - 1);
   const low = Math.min(Math.floor(at), HEAT.length - 2);
-  const channel = (/** @type {string} */ hex, /** @type {number} */ index) => parseInt(hex.slice(1 + 2 * index, 3 + 2 * index), 16);
+  const channel = (/** @type {string} */ hex, /** @type {number} */ index) =>
+    parseInt(hex.slice(1 + 2 * index, 3 + 2 * index), 16);
   const mixed = [0, 1, 2].map((index) => {
     const [from, to] = [channel(HEAT[low], index), channel(HEAT[low + 1], index)];
     return Math.round(from + (to - from) * (at - low));

@@ -76,7 +76,11 @@ export class LiveStream {
         channels: source.channels,
         token: settings.token,
       },
-      { frame: (frame) => this.#receive(frame), notice: (_, text) => events.notice(text), end: (ending) => this.#ended(ending) },
+      {
+        frame: (frame) => this.#receive(frame),
+        notice: (_, text) => events.notice(text),
+        end: (ending) => this.#ended(ending),
+      },
     );
   }
 

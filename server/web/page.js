@@ -187,7 +187,10 @@ async function ask() {
     enter('idle', 'Ready.');
   } catch (cause) {
     const refusal = cause instanceof Refusal ? cause : new Refusal('page_failed', String(cause));
-    enter(model ? 'idle' : 'loading', model ? 'Not ready.' : refusal.code === 'unauthorized' ? 'Waiting for a key.' : 'Reload this page to try again.');
+    enter(
+      model ? 'idle' : 'loading',
+      model ? 'Not ready.' : refusal.code === 'unauthorized' ? 'Waiting for a key.' : 'Reload this page to try again.',
+    );
     showRefusal(refusal);
   }
   showChoice();

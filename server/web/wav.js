@@ -23,7 +23,7 @@ export function readWav(bytes) {
   }
   /** @type {{ rateHz: number, channels: number, plain: boolean } | null} */
   let format = null;
-  for (let at = 12; at + 8 <= bytes.byteLength; ) {
+  for (let at = 12; at + 8 <= bytes.byteLength;) {
     const [kind, size, content] = [name(at), view.getUint32(at + 4, true), at + 8];
     if (kind === 'fmt ' && content + 16 <= bytes.byteLength) {
       const tag = view.getUint16(content, true);
