@@ -1,0 +1,2345 @@
+// client/src/errors.ts
+var e = /* @__PURE__ */ new Set([
+	"draining",
+	"overloaded",
+	"too_slow"
+]), t = 600, n = class extends Error {
+	code;
+	subject;
+	found;
+	expected;
+	reason;
+	retryAfterMs;
+	constructor(e, { subject: t, found: n = "", expected: r = "", reason: i = "", retryAfterMs: a = null }) {
+		let o = [n && `found ${n}`, r && `expected ${r}`].filter(Boolean).join(", ");
+		super(o ? `${t}: ${o}` : t), this.name = "MimiError", this.code = e, this.subject = t, this.found = n, this.expected = r, this.reason = i, this.retryAfterMs = a;
+	}
+};
+function r(e, t, r = "", i = "") {
+	return new n(e, {
+		subject: t,
+		found: r,
+		expected: i
+	});
+}
+function i(e) {
+	let r = (n) => typeof e[n] == "string" ? e[n].slice(0, t) : "", i = e.retry_after_ms;
+	return new n(r("code") || "service", {
+		subject: r("subject") || r("message") || "service",
+		found: r("found"),
+		expected: r("expected"),
+		reason: r("reason"),
+		retryAfterMs: Number.isSafeInteger(i) && i >= 0 ? i : null
+	});
+}
+async function a(e) {
+	let t = await e.json().catch(() => null);
+	return c(t) && c(t.error) ? i(t.error) : c(t) && t.draining === !0 ? new n("draining", {
+		subject: "service",
+		found: "one that goes down",
+		retryAfterMs: 0
+	}) : r("unavailable", "service", `HTTP status ${e.status}`, "a service that speaks mimi.v1 at this address");
+}
+function o(e, t) {
+	return /^[a-z_]+$/.test(t) ? i({
+		code: t,
+		subject: "connection",
+		found: `closed with ${e}`
+	}) : r("unavailable", "connection", e === 1006 || e === 1005 ? "a connection that was cut" : `closed with ${e} ${t}`.trim(), "one that lasts until the stream is closed");
+}
+function s(t) {
+	return e.has(t.code) || t.retryAfterMs !== null;
+}
+function c(e) {
+	return typeof e == "object" && !!e && !Array.isArray(e);
+}
+// client/src/access.ts
+var l = "/v1/stream";
+function u(e, t = "") {
+	let n = h(e);
+	return n.protocol = n.protocol.replace("http", "ws"), n.pathname = n.pathname === "/" ? l : n.pathname, t && n.searchParams.set("token", t), n;
+}
+function d(e, t) {
+	let n = h(e);
+	return n.protocol = n.protocol.replace("ws", "http"), n.pathname = n.pathname.replace(/\/v1\/stream$/, "/").replace(/\/*$/, `/${t}`), n.search = "", n;
+}
+function f(e) {
+	return e ? { Authorization: `Bearer ${String.fromCharCode(...new TextEncoder().encode(e))}` } : {};
+}
+async function p(e, t, n = "stream") {
+	let r = d(e, "v1/token");
+	r.searchParams.set("scope", n);
+	let i;
+	try {
+		i = await fetch(r, {
+			method: "POST",
+			headers: f(t),
+			cache: "no-store"
+		});
+	} catch (t) {
+		throw m(e, t);
+	}
+	if (!i.ok) throw await a(i);
+	return (await i.json()).token;
+}
+function m(e, t) {
+	let n = t instanceof Error ? t.message : String(t);
+	return r("unavailable", String(e).split("?", 1)[0] ?? "", n, "a service that can be reached");
+}
+function h(e) {
+	try {
+		let t = new URL(e);
+		if (/^(http|ws)s?:$/.test(t.protocol) && !t.hash) return t;
+	} catch {}
+	throw r("setting", "url", `'${e}'`, "ws://HOST:PORT or wss://HOST:PORT, the path /v1/stream may be left out");
+}
+// client/src/messages.ts
+var ee = "mimi.v1", te = 1, g = 16, ne = 1, re = 2, ie = 64;
+function ae(e) {
+	let t;
+	try {
+		t = JSON.parse(e);
+	} catch {
+		throw b("text message", e);
+	}
+	if (!c(t)) throw b("text message", e);
+	let n = Object.hasOwn(se, String(t.type)) ? se[String(t.type)] : void 0;
+	return n ? n(t) : null;
+}
+function oe(e, t) {
+	if (e.byteLength < g) throw b("frame", `${e.byteLength} bytes`);
+	let n = new DataView(e), [r, i, a] = [
+		n.getUint8(0),
+		n.getUint8(1),
+		n.getUint16(2, !0)
+	], o = e.byteLength - g;
+	if (r !== te) throw b("frame.version", String(r));
+	let s = {
+		type: "frame",
+		sequence: n.getUint32(4, !0),
+		position: Number(n.getBigUint64(8, !0)),
+		latencyMs: null
+	}, c = e.slice(g);
+	if (i === ne && o === 2 * a) return {
+		...s,
+		codes: new Uint16Array(c)
+	};
+	if (i === re && a === 1 && o % (t === "s16le" ? 2 : 4) == 0) return {
+		...s,
+		pcm: t === "s16le" ? Float32Array.from(new Int16Array(c), (e) => e / 32768) : new Float32Array(c)
+	};
+	throw b("frame", `kind ${i}, width ${a}, ${o} bytes`);
+}
+var se = {
+	ready: ce,
+	flushed: (e) => ({
+		type: "flushed",
+		frames: y(e, "frames"),
+		samples: y(e, "samples"),
+		paddedSamples: y(e, "padded_samples"),
+		receivedSamples: y(e, "received_samples"),
+		sentSamples: y(e, "sent_samples"),
+		flushes: y(e, "flushes")
+	}),
+	reset_done: (e) => ({
+		type: "reset_done",
+		epoch: y(e, "epoch")
+	}),
+	checkpoint: (e) => ({
+		type: "checkpoint",
+		position: y(e, "position"),
+		epoch: y(e, "epoch")
+	}),
+	warning: (e) => ({
+		type: "warning",
+		code: String(e.code),
+		message: String(e.message)
+	}),
+	goaway: (e) => ({
+		type: "goaway",
+		timeLeftMs: y(e, "time_left_ms"),
+		resumeToken: _(e.resume_token)
+	}),
+	error: (e) => ({
+		type: "error",
+		error: i(e)
+	})
+};
+function ce(e) {
+	let [t, n, r, i] = [
+		v(e, "settings"),
+		v(e, "codec"),
+		v(e, "limits"),
+		v(e, "model")
+	], a = (t) => t in e ? y(e, t) : 0;
+	return {
+		type: "ready",
+		session: String(e.session),
+		model: {
+			name: String(i.name),
+			sha256: String(i.sha256),
+			weight_class: String(i.weight_class),
+			numerics: String(i.numerics)
+		},
+		settings: t,
+		levels: y(t, "levels", 1),
+		sampleRateHz: y(n, "sample_rate", 1),
+		frameSamples: y(n, "frame_samples", 1),
+		codebookEntries: y(n, "codebook_entries", 1),
+		creditFrames: y(e, "credit_frames", 1),
+		maxMessageBytes: y(r, "max_message_bytes", 1),
+		resumed: e.resumed === !0,
+		resumeToken: _(e.resume_token),
+		resumeGraceMs: a("resume_grace_ms"),
+		epoch: a("epoch"),
+		position: a("position"),
+		flushes: a("flushes"),
+		resampler: _(e.resampler)
+	};
+}
+function _(e) {
+	return typeof e == "string" ? e : null;
+}
+function v(e, t) {
+	let n = e[t];
+	if (!c(n)) throw b(t, JSON.stringify(n));
+	return n;
+}
+function y(e, t, n = 0) {
+	let r = e[t];
+	if (!Number.isSafeInteger(r) || r < n) throw b(t, JSON.stringify(r));
+	return r;
+}
+function b(e, t) {
+	return r("unavailable", `service: ${e}`, (t ?? "nothing").slice(0, ie), "a message of mimi.v1");
+}
+// client/src/timing.ts
+var le = 2048, ue = 1e-6, de = class {
+	#e;
+	#t = -1;
+	#n = 0;
+	constructor(e) {
+		this.#e = e;
+	}
+	delayMs(e, t, n) {
+		return e > this.#t && (this.#t = e, this.#n = n), e < this.#t ? 0 : Math.max(0, this.#n + 1e3 * t / this.#e - n);
+	}
+}, fe = class {
+	sentFrames = 0;
+	answeredFrames = 0;
+	#e;
+	#t = [];
+	#n = 0;
+	#r = [];
+	constructor(e) {
+		this.#e = e;
+	}
+	restart(e = 0) {
+		this.#n = e === 0 ? 0 : this.#n, this.#r = [], this.sentFrames = e / this.#e + this.#n, this.answeredFrames = e === 0 ? 0 : Math.min(this.answeredFrames, Math.floor(this.sentFrames));
+	}
+	sent(e, t) {
+		this.sentFrames += e / this.#e, this.#r.push({
+			frames: this.sentFrames,
+			atMs: t
+		});
+	}
+	flushSent(e) {
+		let t = Math.ceil(this.sentFrames - ue);
+		this.#n += Math.max(0, t - this.sentFrames), this.sentFrames = Math.max(t, this.sentFrames), this.#r.push({
+			frames: this.sentFrames,
+			atMs: e
+		});
+	}
+	answered(e, t) {
+		this.answeredFrames = Math.max(this.answeredFrames, e + 1);
+		let n = 0;
+		for (; (this.#r[n]?.frames ?? 1e400) < e + 1 - ue;) n += 1;
+		this.#r.splice(0, n);
+		let [r] = this.#r;
+		return r ? (this.#t.push(t - r.atMs), this.#t.length > le && this.#t.shift(), t - r.atMs) : null;
+	}
+	get inFlightFrames() {
+		return Math.max(0, this.sentFrames - this.answeredFrames);
+	}
+	percentileMs(e) {
+		let t = [...this.#t].sort((e, t) => e - t);
+		return t[Math.min(t.length - 1, Math.floor(e / 100 * t.length))] ?? null;
+	}
+};
+function* pe(e, t, n = Math.random) {
+	for (let r = e;; r = Math.min(t, 2 * r)) yield n() * r;
+}
+// client/src/waiting.ts
+function x() {
+	let e = {};
+	return e.promise = new Promise((t, n) => {
+		e.resolve = t, e.reject = n;
+	}), e;
+}
+var me = class {
+	#e = x();
+	wait() {
+		return this.#e.promise;
+	}
+	notify() {
+		this.#e.resolve(), this.#e = x();
+	}
+}, he = 1e3, ge = 1011, _e = [
+	1001,
+	1005,
+	1006,
+	1012,
+	1013
+], ve = 4e3, ye = 1, be = [
+	502,
+	503,
+	504
+], xe = class e {
+	ended;
+	heardAtMs = performance.now();
+	#e;
+	#t;
+	#n;
+	#r = () => {};
+	constructor(e, t, n) {
+		this.#e = e, this.#t = t, this.#n = n, this.ended = new Promise((e) => {
+			this.#r = e;
+		}), e.binaryType = "arraybuffer", e.onopen = () => e.send(t.opening()), e.onerror = () => {}, e.onmessage = ({ data: e }) => this.#i(e), e.onclose = ({ code: e, reason: t }) => this.#r(we(e, t));
+	}
+	static async open(t, r, i, a) {
+		let o;
+		try {
+			o = await Ce(t, i);
+		} catch (e) {
+			let r = e instanceof n ? e : m(t, e);
+			return {
+				error: r,
+				isLost: s(r) || r.code === "unavailable",
+				isDone: !1
+			};
+		}
+		let c = x(), l = new i.WebSocket(u(t, o), ee), d = !1, f = new e(l, r, (e) => {
+			d ||= e.type === "ready", e.type === "ready" ? c.resolve("ready") : a(e);
+		}), p = setTimeout(() => f.abandon(`no answer within ${i.openTimeoutMs} ms`), i.openTimeoutMs), h = await Promise.race([c.promise, f.ended]);
+		if (clearTimeout(p), h === "ready") return f;
+		let te = !h.error.reason && h.error.code === "unavailable" && !d;
+		return r.beginAgain(h.error) ? {
+			...h,
+			isLost: !0
+		} : te ? await Te(t, i, h) : h;
+	}
+	get bufferedBytes() {
+		return this.#e.bufferedAmount;
+	}
+	get isOpen() {
+		return this.#e.readyState === ye;
+	}
+	send(e) {
+		this.#e.send(e);
+	}
+	abandon(e) {
+		this.fail(r("unavailable", "connection", e, "one that lasts until the stream is closed"), !0);
+	}
+	fail(e, t) {
+		this.#r({
+			error: e,
+			isLost: t,
+			isDone: !1
+		}), this.#e.onmessage = null, this.#e.close(ve);
+	}
+	#i(e) {
+		this.heardAtMs = performance.now();
+		try {
+			let t = this.#t.receive(e, this.heardAtMs);
+			if (t?.type === "error") {
+				let e = t.error.code === "idle_timeout" && this.#t.outbox.hasUnsent;
+				this.#r({
+					error: t.error,
+					isLost: e || s(t.error),
+					isDone: !1
+				});
+			} else t && this.#n(t);
+		} catch (e) {
+			this.fail(e instanceof n ? e : r("internal", "stream", String(e)), !1);
+		}
+	}
+};
+async function Se(e, t, n, r, i, a, o = () => !0) {
+	let s = performance.now() + e;
+	for (let e of pe(r.firstDelayMs, r.longestDelayMs)) {
+		if (a) {
+			let t = Math.max(e, a.error.retryAfterMs ?? 0);
+			if (performance.now() + t > s || !o()) break;
+			await new Promise((e) => setTimeout(e, t));
+		}
+		let c = await xe.open(t, n, r, i);
+		if (c instanceof xe) return c;
+		if (!c.isLost) throw c.error;
+		a = c;
+	}
+	throw a?.error ?? m(t, "no time to try");
+}
+async function Ce(e, { token: t, key: n }) {
+	return t === void 0 ? n ? p(e, n) : "" : typeof t == "string" ? t : t();
+}
+function we(e, t) {
+	let n = o(e, t);
+	return {
+		error: n,
+		isLost: e === ge && n.code === "unavailable" || _e.includes(e) || s(n),
+		isDone: e === he
+	};
+}
+async function Te(e, t, n) {
+	try {
+		for (let n of ["readyz", "v1/info"]) {
+			let r = await fetch(d(e, n), {
+				cache: "no-store",
+				headers: f(t.key),
+				signal: AbortSignal.timeout(t.openTimeoutMs)
+			});
+			if (!r.ok && !(n === "v1/info" && t.token)) {
+				let e = await a(r);
+				return {
+					error: e,
+					isLost: s(e) || be.includes(r.status),
+					isDone: !1
+				};
+			}
+		}
+		let i = r("unavailable", "handshake", "one that was refused, by a service that answers requests", "one that is let through");
+		return {
+			...n,
+			error: i,
+			isLost: !0
+		};
+	} catch (t) {
+		return {
+			...n,
+			error: m(e, t),
+			isLost: !0
+		};
+	}
+}
+// client/src/payload.ts
+function Ee(e, t, n, i) {
+	if (e instanceof Uint8Array) return new Uint8Array(e);
+	if (t.mode === "decode") return Oe(e, n, i);
+	if (e instanceof Uint16Array) throw r("input_type", "pcm", "Uint16Array", "Int16Array or Float32Array");
+	if (e.length % t.channels) throw r("input_shape", "pcm", `${e.length} samples`, `a multiple of ${t.channels}, one of each channel`);
+	if (e instanceof Float32Array && !e.every(Number.isFinite)) throw r("non_finite_input", "pcm", "NaN or infinity", "finite samples");
+	return t.sampleFormat === "s16le" ? C(e instanceof Int16Array ? e : S(e)) : C(e instanceof Float32Array ? e : De(e));
+}
+function S(e) {
+	return Int16Array.from(e, (e) => {
+		let t = Math.max(-1, Math.min(1, e)) * 32768, n = Math.round(t), r = n - t === .5 && n % 2 != 0 ? n - 1 : n;
+		return Math.min(32767, r);
+	});
+}
+function De(e) {
+	return Float32Array.from(e, (e) => e / 32768);
+}
+function Oe(e, t, n) {
+	if (!(e instanceof Uint16Array)) throw r("input_type", "codes", e.constructor.name, "Uint16Array");
+	if (e.length % t) throw r("input_shape", "codes", `${e.length} numbers`, `a multiple of ${t}, one of each level`);
+	let i = e.findIndex((e) => e >= n);
+	if (i >= 0) throw r("code_range", `codes[level ${i % t}, frame ${Math.floor(i / t)}]`, String(e[i]), `0 .. ${n - 1}`);
+	return C(e);
+}
+function C(e) {
+	return new Uint8Array(new Uint8Array(e.buffer, e.byteOffset, e.byteLength));
+}
+// client/src/outbox.ts
+var ke = class {
+	unitBytes;
+	unsentBytes = 0;
+	heldBytes = 0;
+	#e;
+	#t;
+	#n = [];
+	#r = 0;
+	#i = {
+		epoch: 0,
+		byte: 0
+	};
+	#a = {
+		epoch: 0,
+		byte: 0
+	};
+	#o = 0;
+	constructor(e, { keeps: t, maxHeldBytes: n }) {
+		this.unitBytes = e, this.#e = t, this.#t = n;
+	}
+	get hasUnsent() {
+		return this.#r < this.#n.length;
+	}
+	get isWhole() {
+		return this.#a.epoch === 0 && this.#a.byte === 0;
+	}
+	append(e) {
+		e.length > 0 && (this.#n.push({
+			kind: "chunk",
+			...this.#i,
+			data: e
+		}), this.#i.byte += e.length, this.unsentBytes += e.length);
+	}
+	appendControl(e) {
+		this.#o += +(e === "flush"), this.#n.push({
+			kind: e,
+			...this.#i,
+			ordinal: e === "flush" ? this.#o : 0
+		}), e === "reset" && (this.#i = {
+			epoch: this.#i.epoch + 1,
+			byte: 0
+		}, this.#o = 0);
+	}
+	peek(e) {
+		let t = this.#n[this.#r];
+		return t?.kind === "chunk" && t.data.length > e && this.#c(this.#r, e), this.#n[this.#r];
+	}
+	advance() {
+		let e = this.#n[this.#r];
+		this.#r += 1, e?.kind === "chunk" && (this.unsentBytes -= e.data.length, this.heldBytes += e.data.length), this.#e ? this.heldBytes > this.#t && this.#l(1) : this.#l(this.#r);
+	}
+	release(e, t) {
+		let n = {
+			epoch: e,
+			byte: t * this.unitBytes
+		};
+		if (w(n, this.#a) <= 0) return;
+		let r = 0;
+		for (let e = this.#n[r]; e && r < this.#r && Ae(e, n); e = this.#n[r]) r += 1;
+		let i = this.#n[r];
+		r < this.#r && i?.kind === "chunk" && w(i, n) < 0 && (this.#c(r, n.byte - i.byte), this.#r += 1, r += 1), this.#l(r);
+	}
+	rewind(e, t, n) {
+		let i = {
+			epoch: e,
+			byte: t * this.unitBytes
+		};
+		if (w(i, this.#i) > 0) throw r("internal", "resume", `a position behind the input, ${t}`, "at most its end");
+		if (w(i, this.#a) < 0) throw r("unavailable", "resume", `input from ${t} of epoch ${e} asked for again, which is forgotten`, "more room (maxHeldBytes)");
+		this.#r = this.#s(i, n);
+		let a = (e) => e.reduce((e, t) => e + (t.kind === "chunk" ? t.data.length : 0), 0);
+		this.heldBytes = a(this.#n.slice(0, this.#r)), this.unsentBytes = a(this.#n.slice(this.#r));
+	}
+	#s(e, t) {
+		for (let n = 0; n < this.#n.length; n += 1) {
+			let r = this.#n[n];
+			if (r.kind === "chunk") {
+				if (w(T(r), e) > 0) {
+					let t = w(r, e) < 0 ? e.byte - r.byte : 0;
+					return t > 0 && this.#c(n, t), n + +(t > 0);
+				}
+			} else if (!(r.epoch < e.epoch || r.kind === "flush" && r.ordinal <= t)) return n;
+		}
+		return this.#n.length;
+	}
+	#c(e, t) {
+		let n = this.#n[e];
+		if (n?.kind === "chunk") {
+			let r = {
+				...n,
+				data: n.data.subarray(0, t)
+			}, i = {
+				...n,
+				byte: n.byte + t,
+				data: n.data.subarray(t)
+			};
+			this.#n.splice(e, 1, r, i);
+		}
+	}
+	#l(e) {
+		for (let t of this.#n.splice(0, e)) t.kind === "chunk" ? (this.heldBytes -= t.data.length, this.#a = T(t)) : t.kind === "reset" && (this.#a = {
+			epoch: t.epoch + 1,
+			byte: 0
+		});
+		this.#r -= e;
+	}
+};
+function w(e, t) {
+	return e.epoch - t.epoch || e.byte - t.byte;
+}
+function T(e) {
+	return {
+		epoch: e.epoch,
+		byte: e.byte + e.data.length
+	};
+}
+function Ae(e, t) {
+	return e.kind === "chunk" ? w(T(e), t) <= 0 : w(e, t) < 0;
+}
+// client/src/settings.ts
+var je = [
+	"encode",
+	"decode",
+	"echo"
+], E = {
+	s16le: 2,
+	f32le: 4
+}, Me = 2, D = 12.5;
+function Ne(e) {
+	let { mode: t = "encode", sampleFormat: n = "s16le", sampleRateHz: i = 24e3, channels: a = 1, levels: o, numerics: s } = e;
+	if (!je.includes(t)) throw r("setting", "mode", String(t), je.join(" | "));
+	if (!(n in E)) throw r("setting", "sampleFormat", String(n), Object.keys(E).join(" | "));
+	return {
+		mode: t,
+		sampleFormat: n,
+		sampleRateHz: i,
+		channels: a,
+		hello: {
+			mode: t,
+			format: n,
+			sample_rate: i,
+			...t === "decode" ? {} : { channels: a },
+			...e.echoCodes ? { echo_codes: "on" } : {},
+			...e.freePace ? { pace: "free" } : {},
+			...o === void 0 ? {} : { levels: o },
+			...s === void 0 ? {} : { numerics: s }
+		}
+	};
+}
+function Pe({ mode: e, sampleFormat: t, channels: n }, r) {
+	return e === "decode" ? Me * r : E[t] * n;
+}
+function O({ mode: e, sampleRateHz: t }) {
+	return e === "decode" ? D : t;
+}
+function Fe(e) {
+	let t = {
+		resume: !0,
+		giveUpMs: null,
+		waitForPlaceMs: 0,
+		firstDelayMs: 100,
+		longestDelayMs: 5e3,
+		openTimeoutMs: 1e4,
+		closeTimeoutMs: 5e3,
+		pingIntervalMs: 2e4,
+		pingTimeoutMs: 2e4,
+		maxUnsentBytes: 1 << 18,
+		maxHeldBytes: 1 << 25,
+		maxReceivedFrames: 256,
+		WebSocket: globalThis.WebSocket,
+		...e
+	};
+	if (typeof t.WebSocket != "function") throw r("unavailable", "WebSocket", "none on this platform", "Node 22 or newer, or the option WebSocket");
+	return t;
+}
+// client/src/protocol.ts
+var Ie = 8, Le = /* @__PURE__ */ new Set([
+	"resume_refused",
+	"resume_lost",
+	"snapshot"
+]), Re = class {
+	asked;
+	token = null;
+	epoch = 0;
+	resumes = 0;
+	repeatedFrames = 0;
+	#e;
+	#t;
+	#n = null;
+	#r = null;
+	#i = null;
+	#a = -1;
+	#o = -1;
+	#s = 0;
+	constructor(e, { resume: t, maxHeldBytes: n }) {
+		this.asked = e, this.#e = t, this.#t = n;
+	}
+	get ready() {
+		return ze(this.#n);
+	}
+	get outbox() {
+		return ze(this.#r);
+	}
+	get meter() {
+		return ze(this.#i);
+	}
+	opening() {
+		return JSON.stringify(this.token === null ? {
+			type: "hello",
+			...this.asked.hello
+		} : {
+			type: "resume",
+			token: this.token,
+			last_sequence: this.#a,
+			epoch: this.epoch
+		});
+	}
+	beginAgain(e) {
+		return !Le.has(e.code) || this.token === null || this.epoch > 0 || !this.outbox.isWhole ? !1 : (this.token = null, !0);
+	}
+	receive(e, t) {
+		if (typeof e != "string") return this.#l(oe(e, this.asked.sampleFormat), t);
+		let n = ae(e);
+		switch (n?.type) {
+			case "ready": return this.#c(n), n;
+			case "checkpoint": return this.outbox.release(n.epoch, n.position), n;
+			case "goaway": return this.token = this.#e && n.resumeToken || this.token, n;
+			case "flushed": return this.#u(n) ? n : null;
+			case "reset_done": return this.#d(n.epoch) ? n : null;
+			default: return n;
+		}
+	}
+	encoded(e) {
+		return e.kind === "chunk" ? e.data : JSON.stringify({ type: e.kind });
+	}
+	sent(e, t) {
+		e.kind === "flush" ? this.meter.flushSent(t) : e.kind === "chunk" && e.epoch === this.epoch && this.meter.sent(e.data.length / this.outbox.unitBytes, t), this.outbox.advance();
+	}
+	get ackIsDue() {
+		return this.token !== null && this.#a - this.#o >= Ie;
+	}
+	ack() {
+		return this.#o = this.#a, JSON.stringify({
+			type: "ack",
+			sequence: this.#a,
+			epoch: this.epoch
+		});
+	}
+	#c(e) {
+		if (this.#n && k(e) !== k(this.#n)) throw r("unavailable", "service", `another codec, ${k(e)}`, `${k(this.#n)}, as at the start`);
+		this.#n = e, this.token = this.#e ? e.resumeToken : null, !this.#r || !this.#i ? (this.#r = new ke(Pe(this.asked, e.levels), {
+			keeps: this.token !== null,
+			maxHeldBytes: this.#t
+		}), this.#i = new fe(O(this.asked) / D)) : (this.resumes += 1, this.#o = this.#a, this.#r.rewind(e.epoch, e.position, e.flushes), e.epoch === this.epoch && this.#i.restart(e.position));
+	}
+	#l(e, t) {
+		let { frameSamples: n } = this.ready;
+		if (e.sequence <= this.#a) return this.repeatedFrames += 1, this.meter.answered(Math.floor(e.position / n), t), null;
+		if (e.sequence !== this.#a + 1) throw r("internal", "service", `answer ${e.sequence}`, `${this.#a + 1}, the next`);
+		return this.#a = e.sequence, {
+			...e,
+			latencyMs: this.meter.answered(Math.floor(e.position / n), t)
+		};
+	}
+	#u(e) {
+		let t = e.flushes > this.#s;
+		return this.#s = Math.max(this.#s, e.flushes), t;
+	}
+	#d(e) {
+		return e <= this.epoch ? !1 : (this.epoch = e, this.#a = this.#o = -1, this.#s = 0, this.outbox.release(e, 0), this.meter.restart(), !0);
+	}
+};
+function ze(e) {
+	if (e === null) throw r("unavailable", "stream", "no settings agreed yet", "an open stream");
+	return e;
+}
+function k({ model: e, levels: t }) {
+	return `${e.sha256.slice(0, 12)}, ${e.numerics}, ${t} levels`;
+}
+// client/src/stream.ts
+var Be = 8, Ve = 65536, He = 10, Ue = 1e3, We = class e {
+	#e;
+	#t;
+	#n;
+	#r;
+	#i;
+	#a = null;
+	#o = null;
+	#s = !1;
+	#c = !1;
+	#l = [];
+	#u = new me();
+	#d = new me();
+	#f = new me();
+	#p = [];
+	#m = [];
+	#h = null;
+	#g = null;
+	#_ = 0;
+	#v = null;
+	constructor(e, t, { paced: n = !1, notify: r = () => {}, ...i }) {
+		this.#e = e, this.#t = Fe(i), this.#n = new Re(Ne(t), this.#t), this.#r = n ? new de(O(this.#n.asked)) : null, this.#i = r;
+	}
+	static async connect(t, n = {}, r = {}) {
+		let i = new e(t, n, r), a = await i.#w(i.#t.waitForPlaceMs, null);
+		return i.#T(a), i;
+	}
+	get ready() {
+		return this.#n.ready;
+	}
+	get stats() {
+		let { meter: e, outbox: t, asked: n } = this.#n, r = (t) => e.percentileMs(t);
+		return {
+			sentFrames: e.sentFrames,
+			answeredFrames: e.answeredFrames,
+			lagMs: 1e3 * Math.floor(e.inFlightFrames) / D,
+			unsentMs: 1e3 * t.unsentBytes / t.unitBytes / O(n),
+			waitingFrames: this.#l.length,
+			latencyMs: {
+				p50: r(50),
+				p95: r(95),
+				p99: r(99),
+				max: r(100)
+			},
+			resumes: this.#n.resumes,
+			repeatedFrames: this.#n.repeatedFrames
+		};
+	}
+	async send(e) {
+		this.#S();
+		let { levels: t, codebookEntries: n } = this.ready, { outbox: r } = this.#n, i = Ee(e, this.#n.asked, t, n);
+		for (let e = 0; e < i.length; e += this.#C) {
+			for (; r.unsentBytes >= this.#t.maxUnsentBytes;) this.#S(), await this.#d.wait();
+			this.#S(), r.append(i.subarray(e, e + this.#C)), this.#O();
+		}
+	}
+	async flush() {
+		return this.#x("flush", this.#p);
+	}
+	async reset() {
+		return this.#x("reset", this.#m);
+	}
+	async receive() {
+		for (;;) {
+			let e = await this.#b();
+			if (e?.type !== "flushed") return e;
+		}
+	}
+	async *[Symbol.asyncIterator]() {
+		for (let e = await this.receive(); e; e = await this.receive()) yield e;
+	}
+	async *run(e) {
+		let t = this.#y(e);
+		for (t.catch(() => {});;) {
+			let e = await this.#b();
+			if (e === null) throw await t, r("session_closed", "stream", "closed before this was answered", "an open stream");
+			if (e.type === "flushed") return e;
+			yield e;
+		}
+	}
+	async close() {
+		!this.#s && !this.#c && this.#n.outbox.appendControl("close"), this.#s = !0, this.#l = [], this.#O();
+		let e = setTimeout(() => this.#a?.abandon("closing took too long"), this.#t.closeTimeoutMs), t = setTimeout(() => this.#M(), this.#t.closeTimeoutMs);
+		for (; !this.#c;) await this.#f.wait();
+		clearTimeout(e), clearTimeout(t);
+	}
+	async [Symbol.asyncDispose]() {
+		await this.close();
+	}
+	async #y(e) {
+		try {
+			for await (let t of e) await this.send(t);
+			await this.flush();
+		} catch (e) {
+			throw !this.#o && !this.#s && (this.#o = e instanceof n ? e : r("input", "source", String(e), "input to send"), this.#a?.fail(this.#o, !1), this.#M()), e;
+		}
+	}
+	async #b() {
+		for (;;) {
+			let e = this.#l.shift();
+			if (e) return this.#O(), e;
+			if (this.#o) throw this.#o;
+			if (this.#c || this.#s) return null;
+			await this.#u.wait();
+		}
+	}
+	async #x(e, t) {
+		this.#S();
+		let n = x();
+		return t.push(n), this.#n.outbox.appendControl(e), this.#O(), n.promise;
+	}
+	#S() {
+		if (this.#o) throw this.#o;
+		if (this.#s || this.#c) throw r("session_closed", "stream", "closed", "an open stream");
+	}
+	get #C() {
+		let { outbox: e, asked: t, ready: n } = this.#n, r = this.#r ? 1 : Be, i = Math.max(1, Math.floor(r * O(t) / D)), a = n.maxMessageBytes - n.maxMessageBytes % e.unitBytes;
+		return Math.max(e.unitBytes, Math.min(i * e.unitBytes, a));
+	}
+	#w(e, t) {
+		return Se(e, this.#e, this.#n, this.#t, (e) => this.#E(e), t, () => !this.#c && !this.#s);
+	}
+	async #T(e) {
+		this.#g = setInterval(() => this.#j(), Ue), this.#_ = performance.now();
+		try {
+			for (let t = e;;) {
+				this.#a = t, this.#v = null, this.#O();
+				let e = await t.ended;
+				if (this.#a = null, this.#c || this.#s && (e.isDone || e.isLost)) return;
+				if (!e.isLost || this.#n.token === null) throw e.error;
+				this.#i({
+					kind: "lost",
+					text: e.error.message
+				}), t = await this.#w(this.#t.giveUpMs ?? this.ready.resumeGraceMs, e), this.#i({
+					kind: "resumed",
+					text: this.ready.resampler ? `resampler ${this.ready.resampler}` : ""
+				});
+			}
+		} catch (e) {
+			this.#o ??= e instanceof n ? e : r("internal", "stream", String(e));
+		} finally {
+			this.#M();
+		}
+	}
+	#E(e) {
+		switch (e.type) {
+			case "frame":
+				this.#D(e);
+				break;
+			case "flushed":
+				this.#D(e), this.#p.shift()?.resolve(e);
+				break;
+			case "reset_done":
+				this.#m.shift()?.resolve();
+				break;
+			case "warning":
+				this.#i({
+					kind: "warning",
+					text: `${e.code}: ${e.message}`
+				});
+				break;
+			case "goaway": this.#i({
+				kind: "goaway",
+				text: `the service goes down in ${e.timeLeftMs} ms`
+			});
+		}
+		this.#O();
+	}
+	#D(e) {
+		this.#s || (this.#l.push(e), this.#u.notify());
+	}
+	#O() {
+		let e = this.#a;
+		if (!e?.isOpen) return;
+		this.#n.ackIsDue && e.send(this.#n.ack());
+		let { outbox: t } = this.#n;
+		for (let n = t.peek(this.#C); n; n = t.peek(this.#C)) {
+			if (e.bufferedBytes > Ve) {
+				this.#A(He);
+				return;
+			}
+			if (n.kind === "chunk") {
+				let e = this.#r?.delayMs(n.epoch, (n.byte + n.data.length) / t.unitBytes, performance.now()) ?? 0;
+				if (e > 0) {
+					this.#A(e);
+					return;
+				}
+				if (!this.#k) return;
+			}
+			e.send(this.#n.encoded(n)), this.#n.sent(n, performance.now()), this.#d.notify();
+		}
+	}
+	get #k() {
+		let { inFlightFrames: e } = this.#n.meter;
+		return e <= this.ready.creditFrames && e + this.#l.length < this.#t.maxReceivedFrames;
+	}
+	#A(e) {
+		this.#h ??= setTimeout(() => {
+			this.#h = null, this.#O();
+		}, e);
+	}
+	#j() {
+		let e = performance.now(), t = e - this.#_ > 5 * Ue;
+		this.#_ = e;
+		let n = this.#a;
+		n?.isOpen && (this.#v === null || n.heardAtMs > this.#v || t ? (this.#v = null, e - n.heardAtMs > this.#t.pingIntervalMs && (n.send("{\"type\":\"ping\"}"), this.#v = e)) : e - this.#v > this.#t.pingTimeoutMs && n.abandon(`nothing heard for ${this.#t.pingTimeoutMs} ms after a ping`));
+	}
+	#M() {
+		this.#c = !0, clearInterval(this.#g ?? void 0), clearTimeout(this.#h ?? void 0);
+		let e = this.#o ?? r("session_closed", "stream", "closed before this was answered", "an open stream");
+		for (let { promise: t, reject: n } of [...this.#p.splice(0), ...this.#m.splice(0)]) t.catch(() => {}), n(e);
+		this.#u.notify(), this.#d.notify(), this.#f.notify();
+	}
+}, Ge = "NUMPY", Ke = "MIMI", A = 8, qe = 64, Je = 32767;
+function Ye(e, t) {
+	if (t >= e.levels) return e;
+	let n = new Uint16Array(e.frames * t);
+	for (let r = 0; r < e.frames; r += 1) n.set(e.data.subarray(r * e.levels, r * e.levels + t), r * t);
+	return {
+		...e,
+		levels: t,
+		data: n
+	};
+}
+function Xe({ levels: e, frames: t, data: n }) {
+	let r = `{'descr': '${n.some((e) => e > Je) ? "<u2" : "<i2"}', 'fortran_order': False, 'shape': (${e}, ${t}), }`, i = Math.ceil((10 + r.length + 1) / qe) * qe - 10, a = new Uint8Array(10 + i + 2 * n.length), o = new DataView(a.buffer);
+	a.set(Uint8Array.from(`${Ge}\x01\x00`, (e) => e.charCodeAt(0))), o.setUint16(8, i, !0), a.set(new TextEncoder().encode(`${r.padEnd(i - 1)}\n`), 10);
+	for (let r = 0; r < e; r += 1) for (let a = 0; a < t; a += 1) o.setUint16(10 + i + 2 * (r * t + a), n[a * e + r] ?? 0, !0);
+	return a;
+}
+function Ze({ levels: e, data: t }) {
+	let n = new Uint8Array(A + 2 * t.length), i = new DataView(n.buffer);
+	return n.set(new TextEncoder().encode(Ke)), i.setInt32(4, e, !0), t.forEach((e, t) => {
+		if (e > Je) throw r("codes_file", ".mimi", `a code of ${e}`, "codes of at most 32767");
+		i.setUint16(A + 2 * t, e, !0);
+	}), n;
+}
+function Qe(e, t = "codes") {
+	let n = String.fromCharCode(...e.subarray(0, 6));
+	return n === Ge ? $e(e, t) : n.startsWith(Ke) ? et(e, t) : tt(e, t);
+}
+function $e(e, t) {
+	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e[6] === 1, i = r ? 10 : 12;
+	if (e.length < i) throw j(t, "a header that is cut off");
+	let a = i + (r ? n.getUint16(8, !0) : n.getUint32(8, !0)), o = new TextDecoder("latin1").decode(e.subarray(i, a)), s = /'descr': *'<([iu])([248])'/.exec(o), c = /'shape': *\((\d+), *(\d+)\)/.exec(o);
+	if (!s || !c || !/'fortran_order': *False/.test(o)) throw j(t, o.trim().slice(0, 80) || "no header");
+	let [l, u, d] = [
+		Number(c[1]),
+		Number(c[2]),
+		Number(s[2])
+	];
+	if (l < 1 || e.length !== a + l * u * d) throw j(t, `${e.length - a} bytes of ${l} x ${u} codes`);
+	let f = new Uint16Array(l * u);
+	for (let e = 0; e < l; e += 1) for (let r = 0; r < u; r += 1) {
+		let i = a + d * (e * u + r), o = d === 2 ? n.getInt16(i, !0) : d === 4 ? n.getInt32(i, !0) : Number(n.getBigInt64(i, !0));
+		f[r * l + e] = nt(s[1] === "u" && d === 2 ? o & 65535 : o, t);
+	}
+	return {
+		levels: l,
+		frames: u,
+		samples: null,
+		data: f
+	};
+}
+function et(e, t) {
+	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e.length < A ? 0 : n.getInt32(4, !0), i = (e.length - A) / 2;
+	if (r < 1 || !Number.isInteger(i / r)) throw j(t, `${r} levels, ${e.length} bytes`);
+	let a = Uint16Array.from({ length: i }, (e, r) => nt(n.getInt16(A + 2 * r, !0), t));
+	return {
+		levels: r,
+		frames: i / r,
+		samples: null,
+		data: a
+	};
+}
+function tt(e, t) {
+	let n;
+	try {
+		n = JSON.parse(new TextDecoder().decode(e));
+	} catch {
+		throw j(t, "neither of them");
+	}
+	let r = c(n) ? n.codes : null;
+	if (!Array.isArray(r) || r.length === 0 || !r.every((e) => Array.isArray(e) && e.length === r[0].length)) throw j(t, "JSON without codes[level][frame]");
+	let [i, a] = [r.length, r[0].length], o = Uint16Array.from({ length: i * a }, (e, n) => nt(r[n % i][Math.floor(n / i)], t)), s = n.samples;
+	return {
+		levels: i,
+		frames: a,
+		samples: Number.isSafeInteger(s) ? s : null,
+		data: o
+	};
+}
+function nt(e, t) {
+	if (!Number.isInteger(e) || e < 0 || e > 65535) throw j(t, `the code ${JSON.stringify(e)}`);
+	return e;
+}
+function j(e, t) {
+	return r("codes_file", e, t, ".npy [levels, frames], .mimi, or JSON of the service");
+}
+// client/src/resampler.ts
+var rt = 48, it = 9, at = class {
+	lookaheadSamples;
+	#e;
+	#t;
+	#n;
+	#r;
+	#i;
+	#a = 0;
+	#o = 0;
+	constructor(e, t) {
+		let n = ct(e, t);
+		this.#e = t / n, this.#t = e / n;
+		let r = Math.min(1, t / e) * .94, i = e === t ? 0 : Math.ceil(rt / r);
+		this.lookaheadSamples = i, this.#n = i === 0 ? [] : Array.from({ length: this.#e }, (e, t) => ot(t / this.#e, i, r)), this.#r = new Float32Array(i === 0 ? 0 : i - 1), this.#i = 1 - i;
+	}
+	push(e) {
+		if (this.lookaheadSamples === 0) return new Float32Array(e);
+		this.#a += e.length;
+		let t = new Float32Array(this.#r.length + e.length);
+		return t.set(this.#r), t.set(e, this.#r.length), this.#r = t, this.#s(Math.max(0, Math.ceil((this.#a - this.lookaheadSamples) * this.#e / this.#t)));
+	}
+	flush() {
+		if (this.lookaheadSamples === 0) return /* @__PURE__ */ new Float32Array();
+		let e = this.#a, t = this.push(new Float32Array(this.lookaheadSamples + 1));
+		return t.slice(0, Math.max(0, t.length - (this.#o - Math.ceil(e * this.#e / this.#t))));
+	}
+	#s(e) {
+		let t = new Float32Array(Math.max(0, e - this.#o)), n = this.lookaheadSamples;
+		for (let e = 0; e < t.length; e += 1) {
+			let r = (this.#o + e) * this.#t, i = this.#n[r % this.#e], a = Math.floor(r / this.#e) - n + 1 - this.#i, o = 0;
+			for (let e = 0; e < i.length; e += 1) o += this.#r[a + e] * i[e];
+			t[e] = o;
+		}
+		this.#o += t.length;
+		let r = Math.floor(this.#o * this.#t / this.#e) - n + 1;
+		return this.#r = this.#r.slice(Math.max(0, r - this.#i)), this.#i = Math.max(r, this.#i), t;
+	}
+};
+function ot(e, t, n) {
+	let r = Float64Array.from({ length: 2 * t }, (r, i) => {
+		let a = i - t + 1 - e, o = Math.PI * n * a;
+		return (o === 0 ? 1 : Math.sin(o) / o) * st(it * Math.sqrt(Math.max(0, 1 - (a / t) ** 2)));
+	}), i = r.reduce((e, t) => e + t, 0);
+	return Float32Array.from(r, (e) => e / i);
+}
+function st(e) {
+	let [t, n] = [1, 1];
+	for (let r = 1; n > 1e-12 * t; r += 1) n *= (e / (2 * r)) ** 2, t += n;
+	return t;
+}
+function ct(e, t) {
+	return t === 0 ? e : ct(t, e % t);
+}
+// client/src/wav.ts
+var lt = 44;
+function ut(e, t = 24e3) {
+	let n = e instanceof Int16Array ? e : S(e), r = new Uint8Array(lt + 2 * n.length), i = new DataView(r.buffer), a = (e, t) => r.set(new TextEncoder().encode(t), e);
+	return a(0, "RIFF"), i.setUint32(4, r.length - 8, !0), a(8, "WAVEfmt "), i.setUint32(16, 16, !0), i.setUint16(20, 1, !0), i.setUint16(22, 1, !0), i.setUint32(24, t, !0), i.setUint32(28, 2 * t, !0), i.setUint16(32, 2, !0), i.setUint16(34, 16, !0), a(36, "data"), i.setUint32(40, 2 * n.length, !0), r.set(new Uint8Array(n.buffer, n.byteOffset, n.byteLength), lt), r;
+}
+// studio/src/take.ts
+var M = 24e3, N = 1920, P = N / M, dt = 7500, ft = N / 8, F = class e {
+	#e = new Int16Array(10 * M);
+	length = 0;
+	static of(t) {
+		let n = new e();
+		return n.push(t), n;
+	}
+	push(e) {
+		let t = this.length + e.length;
+		if (t > this.#e.length) {
+			let e = new Int16Array(Math.max(t, 2 * this.#e.length));
+			e.set(this.#e.subarray(0, this.length)), this.#e = e;
+		}
+		this.#e.set(e, this.length), this.length = t;
+	}
+	get frames() {
+		return this.length / N;
+	}
+	view(e = 0, t = this.length) {
+		return this.#e.subarray(Math.min(e, this.length), Math.min(t, this.length));
+	}
+	frame(e) {
+		let t = new Float32Array(N);
+		return this.view(e * N, (e + 1) * N).forEach((e, n) => t[n] = e / 32768), t;
+	}
+	peak(e) {
+		let [t, n] = [0, 0];
+		for (let r of this.view(e * ft, (e + 1) * ft)) t = r < t ? r : t, n = r > n ? r : n;
+		return [t / 32768, n / 32768];
+	}
+}, pt = class e {
+	name;
+	levels;
+	input;
+	output = new F();
+	latenciesMs = [];
+	frames = 0;
+	#e;
+	constructor(e, t, { withInput: n = !0 } = {}) {
+		this.name = e, this.levels = t, this.input = n ? new F() : null, this.#e = new Uint16Array(dt * t);
+	}
+	static ofCodes(t, { levels: n, frames: r, data: i }) {
+		let a = new e(t, n, { withInput: !1 });
+		for (let e = 0; e < Math.min(r, dt); e += 1) a.pushCodes(i.subarray(e * n, (e + 1) * n), null);
+		return a;
+	}
+	get isFull() {
+		return this.frames >= 7500 || (this.input?.frames ?? 0) >= 7500;
+	}
+	get samples() {
+		return Math.min(this.input?.length ?? 1e400, this.frames * N);
+	}
+	pushCodes(e, t) {
+		this.frames < 7500 && (this.#e.set(e, this.frames * this.levels), this.latenciesMs.push(t), this.frames += 1);
+	}
+	frame(e) {
+		return this.#e.subarray(e * this.levels, (e + 1) * this.levels);
+	}
+	codes(e, t = 0) {
+		let n = this.#e.slice(t * this.levels, this.frames * this.levels);
+		return Ye({
+			levels: this.levels,
+			frames: this.frames - t,
+			samples: null,
+			data: n
+		}, e);
+	}
+}, mt = {
+	insecure: ["The browser withholds microphone and audio from this page.", "It lets only pages use them that come over HTTPS or from this computer (http://localhost). Put the service behind TLS, or reach it through a tunnel: ssh -L 8000:localhost:8000 HOST, then open http://localhost:8000."],
+	old_browser: ["This browser is too old for this page.", "It needs WebSocket, AudioWorklet and getUserMedia."],
+	microphone_denied: ["The browser was not allowed to use the microphone.", "Allow it in the settings of this page, mostly behind the icon beside the address, and speak again. A file works without."],
+	microphone_missing: ["No microphone was found.", "Connect one and try again, or choose a file."],
+	microphone_busy: ["The microphone cannot be opened.", "Another program may be using it. Close that and try again."],
+	microphone_failed: ["The microphone cannot be used."],
+	microphone_lost: ["The microphone went away.", "Connect it again. What came before is here."],
+	file_unreadable: ["This file cannot be read, neither as sound nor as codes.", "WAV, FLAC, MP3 and Ogg mostly work as sound; .npy, .mimi and .json as codes."],
+	file_too_big: ["The file is too big for this page.", "For long recordings, use the commands mimi encode and mimi decode."],
+	no_output: ["The browser cannot start its audio.", "It needs a loudspeaker or headphones, even where only codes are wanted."],
+	behind: ["Sound piles up: the network or the server takes it more slowly than it is made.", "Try a nearer server or a faster one. What was answered is here."],
+	full: ["This page holds ten minutes.", "What was said so far is here. For longer recordings, use mimi stream."],
+	unavailable: ["The server does not answer.", "It may be down or restarting. Try again in a moment."],
+	unauthorized: ["The service asks for a key.", "Enter one; the operator has them."],
+	token_expired: ["The leave to stream has expired.", "Try again."],
+	page_failed: ["This page made a mistake.", "Reload it; please report what is said here."],
+	capacity: ["Every place on the server is taken.", "Try again in a moment."],
+	address_capacity: ["This address has all the streams that one may have.", "Close another page, or try again in a moment."],
+	overloaded: ["The server has no time for one stream more.", "Try again in a moment."],
+	draining: ["The server is going down or restarting.", "Try again in a moment."],
+	forbidden_origin: ["The server does not take streams from pages of this address.", "The operator can allow it with --allowed-origins."],
+	setting: ["The server does not take these settings."],
+	codes_file: ["These codes cannot be read.", "They must be .npy [levels, frames], .mimi, or .json of the service."],
+	code_range: ["These codes are of another model.", "One of them is outside the codebook of the model that runs here."],
+	resume_lost: ["The stream cannot be had back: the connection was away for too long.", "What was answered is here."],
+	resume_refused: ["The stream cannot be had back: the server does not have it any more.", "What was answered is here."],
+	internal: ["The server failed.", "Please report it; its log says more."]
+}, I = class extends Error {
+	code;
+	headline;
+	advice;
+	constructor(e, t = "", n = e) {
+		super(t), this.code = e, this.headline = mt[e]?.[0] ?? n, this.advice = mt[e]?.[1] ?? "";
+	}
+};
+function L(e) {
+	return e instanceof I ? e : e instanceof n ? new I(e.code, e.message, e.reason || e.message) : new I("page_failed", String(e));
+}
+// studio/src/audio.ts
+var ht = 5e3, gt = .1, _t = 10, R = null;
+function vt() {
+	if (!globalThis.isSecureContext) throw new I("insecure", `This page came from ${location.origin}.`);
+	if (!globalThis.AudioWorkletNode || !globalThis.WebSocket) throw new I("old_browser");
+}
+async function z() {
+	if (vt(), !R) {
+		let e = new AudioContext({ latencyHint: "interactive" });
+		for (let t of ["capture", "player"]) await e.audioWorklet.addModule(new URL(`web/${t}-worklet.js`, document.baseURI));
+		R = e;
+	}
+	let e = new Promise((e) => setTimeout(e, ht, "late"));
+	if (await Promise.race([R.resume(), e]) === "late") throw new I("no_output");
+	return R;
+}
+function yt() {
+	R?.suspend();
+}
+var bt = class {
+	node;
+	report;
+	#e;
+	#t;
+	#n;
+	#r = () => {};
+	constructor(e, t, n) {
+		this.#e = e, this.#t = new at(M, e.sampleRate), this.#n = new at(M, e.sampleRate), this.report = {
+			playedSamples: 0,
+			waitingSamples: 0,
+			targetSamples: 0,
+			underruns: 0,
+			skippedSamples: 0,
+			atSamples: 0
+		}, this.node = new AudioWorkletNode(e, "mimi-player", {
+			numberOfInputs: 0,
+			outputChannelCount: [1],
+			processorOptions: { listen: t }
+		}), this.node.port.onmessage = ({ data: e }) => {
+			e === "drained" ? this.#r() : (this.report = e, n(e));
+		}, this.node.connect(e.destination);
+	}
+	listen(e) {
+		this.node.port.postMessage({ listen: e });
+	}
+	play(e, t) {
+		this.#i(this.#t.push(e), this.#n.push(t));
+	}
+	async finish() {
+		this.#i(this.#t.flush(), this.#n.flush()), this.node.port.postMessage("end"), this.#e.state === "running" && await new Promise((e) => {
+			this.#r = () => setTimeout(e, 1e3 * gt), setTimeout(e, 1e3 * _t);
+		}), this.node.disconnect();
+	}
+	stop() {
+		this.node.port.postMessage("end"), this.node.disconnect();
+	}
+	#i(e, t) {
+		this.node.port.postMessage({
+			input: e,
+			output: t
+		});
+	}
+};
+// studio/src/dom.ts
+function B(e, t) {
+	let n = document.getElementById(e);
+	if (!(n instanceof t)) throw TypeError(`the page has no ${t.name} #${e}`);
+	return n;
+}
+function V(e, t) {
+	let n = B(e, HTMLElement);
+	n.textContent !== t && (n.textContent = t);
+}
+function H(e, t) {
+	B(e, HTMLElement).hidden = !t;
+}
+function xt(e, t) {
+	B(e, HTMLButtonElement).addEventListener("click", t);
+}
+function U(e) {
+	return document.querySelector(`input[name=${e}]:checked`)?.value ?? "";
+}
+function St(e, t) {
+	let n = document.querySelector(`input[name=${e}][value=${t}]`);
+	n && (n.checked = !0);
+}
+// studio/src/drawing.ts
+var Ct = [
+	"#221d4b",
+	"#3b3f8f",
+	"#2f7d9a",
+	"#54b28a",
+	"#d3d264",
+	"#fff3c9"
+], wt = 256;
+function Tt() {
+	let e = getComputedStyle(document.documentElement), t = (t) => e.getPropertyValue(t).trim();
+	return {
+		ink: t("--ink"),
+		faint: t("--faint"),
+		lane: t("--lane"),
+		input: t("--input"),
+		output: t("--accent"),
+		mark: t("--mark")
+	};
+}
+var Et = Array.from({ length: wt }, (e, t) => {
+	let n = t / 255 * (Ct.length - 1), r = Math.min(Math.floor(n), Ct.length - 2), i = (e, t) => parseInt(Ct[e].slice(1 + 2 * t, 3 + 2 * t), 16);
+	return [
+		0,
+		1,
+		2
+	].map((e) => Math.round(i(r, e) + (i(r + 1, e) - i(r, e)) * (n - r)));
+}), Dt = Et.map((e) => `rgb(${e.join(" ")})`);
+function Ot(e, t) {
+	return Dt[Math.min(255, Math.floor(e * wt / t))];
+}
+function W(e) {
+	let { clientWidth: t, clientHeight: n } = e, r = devicePixelRatio;
+	(e.width !== Math.round(t * r) || e.height !== Math.round(n * r)) && (e.width = Math.round(t * r), e.height = Math.round(n * r));
+	let i = e.getContext("2d");
+	return i.setTransform(r, 0, 0, r, 0, 0), i.clearRect(0, 0, t, n), i.font = "11px system-ui, sans-serif", i.textBaseline = "middle", {
+		context: i,
+		widthPx: t,
+		heightPx: n
+	};
+}
+// studio/src/hero.ts
+var G = 9, kt = 64;
+function At(e) {
+	let { context: t, widthPx: n, heightPx: r } = W(e), i = Math.ceil(n / G), a = Math.floor(r / G);
+	for (let e = 0; e < i; e += 1) {
+		let n = 2 * e / i - 1, r = .5 + .5 * Math.sin(e / 3.1) * Math.sin(e / 9.7 + 1);
+		for (let i = 0; i < a; i += 1) {
+			let o = i / a;
+			t.globalAlpha = Math.max(0, (1 - n ** 4) * (1 - o * (1.25 - .6 * r))), t.fillStyle = Ot(jt(i === 0 ? e >> 1 : e * 31 + i * 977), kt), t.fillRect(e * G, i * G, 8, 8);
+		}
+	}
+	t.globalAlpha = 1;
+}
+function jt(e) {
+	let t = Math.imul(e ^ 0x9e3779b9, 0x85ebca6b);
+	return t = Math.imul(t ^ t >>> 13, 0xc2b2ae35), (t ^ t >>> 16) & 63;
+}
+// studio/src/page.ts
+var Mt = [
+	"input.wav",
+	"codec.wav",
+	"npy",
+	"mimi"
+];
+function Nt(e) {
+	let t = B("file", HTMLInputElement), n = {
+		speak: () => e.speak(),
+		choose: () => t.click(),
+		example: () => e.playExample()
+	};
+	for (let e of document.querySelectorAll("button[data-act]")) e.addEventListener("click", () => n[e.dataset.act ?? ""]?.());
+	t.addEventListener("change", () => {
+		let [n] = t.files ?? [];
+		n && e.open(n), t.value = "";
+	}), xt("stop", () => e.stop()), xt("play", () => e.playOrPause()), Mt.forEach((t) => xt(`save-${t.replace(".", "-")}`, () => e.save(t)));
+	let r = B("levels", HTMLInputElement);
+	r.addEventListener("input", () => e.setLevels(r.valueAsNumber));
+	let i = B("seek", HTMLInputElement);
+	i.addEventListener("input", () => e.seek(i.valueAsNumber));
+	for (let t of document.querySelectorAll("input[name=listen]")) t.addEventListener("change", () => e.listen(U("listen")));
+	for (let t of document.querySelectorAll("input[name=lanes]")) t.addEventListener("change", () => e.changeLanes());
+	Pt((t) => e.open(t));
+}
+function Pt(e) {
+	let t = (e) => document.body.classList.toggle("dropping", e);
+	addEventListener("dragover", (e) => {
+		e.preventDefault(), t(!0);
+	}), addEventListener("dragleave", () => t(!1)), addEventListener("drop", (n) => {
+		n.preventDefault(), t(!1);
+		let [r] = n.dataTransfer?.files ?? [];
+		r && e(r);
+	});
+}
+// studio/src/service.ts
+var Ft = 44, It = 144e5, Lt = class {
+	#e;
+	#t = "";
+	constructor(e) {
+		this.#e = e;
+	}
+	use(e) {
+		this.#t = e;
+	}
+	async facts() {
+		return (await (await this.#r("v1/info")).json()).model;
+	}
+	stream(e, t) {
+		let n = this.#t, r = n ? { token: () => p(this.#e, n) } : {};
+		return We.connect(this.#n("v1/stream"), e, {
+			maxUnsentBytes: It,
+			...t,
+			...r
+		});
+	}
+	async decode(e, t) {
+		let n = await this.#r(`v1/decode?levels=${e.levels}`, {
+			method: "POST",
+			headers: {
+				"Content-Type": "application/octet-stream",
+				Accept: "audio/wav"
+			},
+			body: e.data,
+			signal: t
+		});
+		return new Int16Array((await n.arrayBuffer()).slice(Ft));
+	}
+	async example() {
+		return (await this.#r("web/example.wav")).arrayBuffer();
+	}
+	#n(e) {
+		return new URL(e, this.#e).href;
+	}
+	async #r(e, t = {}) {
+		let r = String.fromCharCode(...new TextEncoder().encode(this.#t)), i = {
+			...r ? { Authorization: `Bearer ${r}` } : {},
+			...t.headers
+		}, o;
+		try {
+			o = await fetch(this.#n(e), {
+				cache: "no-store",
+				...t,
+				headers: i
+			});
+		} catch (r) {
+			throw t.signal?.aborted ? r : new n("unavailable", {
+				subject: this.#n(e),
+				found: String(r),
+				expected: "an answer"
+			});
+		}
+		if (!o.ok) throw await a(o);
+		return o;
+	}
+};
+function Rt(e, t) {
+	return t * Math.log2(e.codebook_entries) * e.frame_rate_hz;
+}
+function zt(e, t) {
+	return `${(Rt(e, t) / 1e3).toFixed(2)}\u00a0kbit/s`;
+}
+// studio/src/decoded.ts
+var Bt = 120, Vt = 8, Ht = class {
+	#e;
+	#t;
+	#n = /* @__PURE__ */ new Map();
+	#r = null;
+	constructor(e, t) {
+		this.#e = e, this.#t = t;
+	}
+	keep(e, t) {
+		this.#n.delete(e), this.#n.set(e, t);
+		for (let e of [...this.#n.keys()].slice(0, Math.max(0, this.#n.size - Vt))) this.#n.delete(e);
+	}
+	async at(e) {
+		this.#r?.abort();
+		let t = this.#n.get(e);
+		if (t) return t;
+		let n = new AbortController();
+		this.#r = n, await new Promise((e) => setTimeout(e, Bt));
+		try {
+			if (n.signal.aborted) return null;
+			let t = F.of(await this.#e.decode(this.#t.codes(e), n.signal));
+			return this.keep(e, t), t;
+		} catch (e) {
+			if (n.signal.aborted) return null;
+			throw e;
+		}
+	}
+}, Ut = 480, K = 1024, Wt = -90, Gt = 12e3, Kt = Float32Array.from({ length: K }, (e, t) => .5 - .5 * Math.cos(2 * Math.PI * t / K)), qt = Array.from({ length: 73 }, (e, t) => Qt(t / 72 * Zt(Gt)) / Gt * (K / 2)), Jt = class {
+	#e;
+	#t = [];
+	constructor(e) {
+		this.#e = e;
+	}
+	get end() {
+		return Math.max(0, Math.floor((this.#e.length - K) / Ut) + 1);
+	}
+	column(e) {
+		return this.#t[e] ??= this.#n(e * Ut);
+	}
+	#n(e) {
+		let [t, n] = [new Float64Array(K), new Float64Array(K)];
+		return this.#e.view(e, e + K).forEach((e, n) => t[n] = e / 32768 * Kt[n]), Yt(t, n), Uint8Array.from({ length: 72 }, (e, r) => {
+			let [i, a] = [Math.floor(qt[r]), Math.max(Math.ceil(qt[r + 1]), Math.floor(qt[r]) + 1)], o = 0;
+			for (let e = i; e < a; e += 1) o = Math.max(o, t[e] ** 2 + n[e] ** 2);
+			let s = 10 * Math.log10(o + 1e-12) - 20 * Math.log10(K / 4);
+			return Math.max(0, Math.min(255, 255 * (s - Wt) / 70));
+		});
+	}
+};
+function Yt(e, t) {
+	let n = e.length;
+	for (let r = 1, i = 0; r < n; r += 1) {
+		let a = n >> 1;
+		for (; i & a; a >>= 1) i ^= a;
+		i ^= a, r < i && ([e[r], e[i]] = [e[i], e[r]], [t[r], t[i]] = [t[i], t[r]]);
+	}
+	for (let r = 2; r <= n; r *= 2) for (let i = 0; i < n; i += r) for (let n = 0; n < r / 2; n += 1) Xt(e, t, i + n, i + n + r / 2, -2 * Math.PI * n / r);
+}
+function Xt(e, t, n, r, i) {
+	let [a, o] = [Math.cos(i), Math.sin(i)], [s, c] = [e[r], t[r]], [l, u] = [s * a - c * o, s * o + c * a];
+	e[r] = e[n] - l, t[r] = t[n] - u, e[n] = e[n] + l, t[n] = t[n] + u;
+}
+function Zt(e) {
+	return 2595 * Math.log10(1 + e / 700);
+}
+function Qt(e) {
+	return 700 * (10 ** (e / 2595) - 1);
+}
+var $t = {
+	wide: 7,
+	narrow: 5
+}, en = 560, tn = class {
+	end = 0;
+	#e = null;
+	#t = 0;
+	resize(e) {
+		this.#t = e;
+	}
+	get framePx() {
+		return this.#t < en ? $t.narrow : $t.wide;
+	}
+	get shownFrames() {
+		return Math.max(1, Math.floor((this.#t - 40) / this.framePx));
+	}
+	get shownEnd() {
+		return this.#e ?? Math.max(Math.ceil(this.end), this.shownFrames);
+	}
+	get shownFirst() {
+		return this.shownEnd - this.shownFrames;
+	}
+	follow() {
+		this.#e = null;
+	}
+	show(e) {
+		let t = this.shownEnd, n = t - this.shownFrames;
+		this.#e = e < n ? Math.max(e, 0) + this.shownFrames : Math.max(t, Math.floor(e) + 1);
+	}
+	x(e) {
+		return 40 + (e - this.shownFirst) * this.framePx;
+	}
+	frameAt(e) {
+		return Math.floor((e - 40) / this.framePx) + this.shownFirst;
+	}
+};
+function q(e, t = 2) {
+	return `${(e * P).toFixed(t)} s`;
+}
+var nn = 1.6;
+function rn({ context: e, widthPx: t, heightPx: n }, r, i) {
+	e.fillStyle = r.lane, e.fillRect(40, 0, Math.min(i.x(i.shownEnd), t) - 40, n);
+}
+function an(e, t, n, r, i) {
+	let a = W(e), { context: o, heightPx: s } = a;
+	rn(a, t, n);
+	let c = s / 2;
+	if (o.fillStyle = t.faint, o.fillRect(40, c - .5, n.x(n.shownEnd) - 40, 1), !r) return;
+	o.fillStyle = i;
+	let l = n.framePx / 8, u = Math.max(0, n.shownFirst) * 8, d = Math.floor(Math.min(r.frames, n.shownEnd) * 8);
+	for (let e = u; e < d; e += 1) {
+		let [t, i] = r.peak(e), a = c - Math.min(1, i) * (c - 1);
+		o.fillRect(n.x(e / 8), a - .5, l + .25, (i - t) * (c - 1) + 1);
+	}
+}
+var on = class {
+	#e = document.createElement("canvas");
+	draw(e, t, n, r) {
+		let i = W(e);
+		rn(i, t, n);
+		let a = Math.max(0, n.shownFirst * 4), o = Math.min(r?.end ?? 0, n.shownEnd * 4) - a;
+		if (!r || o <= 0) return;
+		let s = new ImageData(o, 72);
+		for (let e = 0; e < o; e += 1) {
+			let t = r.column(a + e);
+			for (let n = 0; n < 72; n += 1) s.data.set(Et[t[n]], 4 * ((71 - n) * o + e)), s.data[4 * ((71 - n) * o + e) + 3] = 255;
+		}
+		this.#e.width = o, this.#e.height = 72, this.#e.getContext("2d")?.putImageData(s, 0, 0);
+		let [c, l] = [n.x(a / 4), n.x((a + o) / 4)];
+		i.context.drawImage(this.#e, c, 0, l - c, i.heightPx);
+	}
+};
+function sn(e, t, n, r) {
+	let i = W(e), { context: a, heightPx: o } = i;
+	rn(i, t, n);
+	let s = (e) => o - Math.min(1, e / (nn * 80)) * o;
+	for (let e = Math.max(0, n.shownFirst); e < Math.min(r.length, n.shownEnd); e += 1) {
+		let i = r[e];
+		if (i != null) {
+			let r = i > 80;
+			a.fillStyle = r ? t.mark : t.output, a.fillRect(n.x(e), s(i), n.framePx - 1, o - s(i)), r && a.fillRect(n.x(e) - 1, o - 3, n.framePx + 1, 3);
+		}
+	}
+	a.fillStyle = t.faint, a.fillRect(40, s(80), n.x(n.shownEnd) - 40, 1), a.textAlign = "right", a.fillText("80 ms", 34, s(80));
+}
+// studio/src/figures.ts
+var cn = 16;
+function ln(e, t, n, r) {
+	let i = [...e.latenciesMs.slice(-125).filter((e) => e !== null)].sort((e, t) => e - t);
+	if (V("median", i.length ? un(J(i, .5)) : "–"), V("jitter", i.length ? un(J(i, .95) - J(i, .05)) : "–"), V("late", String(e.latenciesMs.filter((e) => e !== null && e > 80).length)), V("rate", zt(n, r)), V("ratio", `${Math.round(n.sample_rate_hz * cn / Rt(n, r))} ×`), t) {
+		let { waitingSamples: e, underruns: r } = t.player?.report ?? {
+			waitingSamples: 0,
+			underruns: 0
+		}, a = t.player?.node.context.sampleRate ?? 1, o = 1e3 / n.frame_rate_hz + J(i, .5) + 1e3 * e / a;
+		V("delay", i.length ? `≈ ${un(o)}` : "–"), V("gaps", String(r)), V("resumes", String(t.stream?.stats.resumes ?? 0));
+	}
+}
+function J(e, t) {
+	return e[Math.min(e.length - 1, Math.floor(t * e.length))] ?? 0;
+}
+function un(e) {
+	return `${e < 10 ? e.toFixed(1) : Math.round(e)}\u00a0ms`;
+}
+// studio/src/monitor.ts
+var dn = 40, fn = Math.round(.02 * M), pn = class {
+	isMixed = !1;
+	#e;
+	#t;
+	#n;
+	#r;
+	#i = null;
+	#a = null;
+	#o;
+	#s = 0;
+	#c = [];
+	#l = !1;
+	constructor(e, t, n, r, i) {
+		this.#e = e, this.#o = t, this.#t = n, this.#n = r, this.#r = i;
+	}
+	get levels() {
+		return this.#i?.levels ?? this.#o;
+	}
+	async open() {
+		this.#i = await this.#u(0);
+	}
+	push(e) {
+		for (let t of [this.#i, this.#a]) t?.stream.send(e.slice(0, t.levels)).catch(() => {});
+	}
+	async change(e) {
+		if (this.#o = e, !(!this.#i || this.#a || this.#l || this.#i.levels === e)) try {
+			let e = await this.#u(Math.max(0, this.#e.frames - dn));
+			this.isMixed ||= this.#s > 0, this.#a = e;
+		} catch {}
+	}
+	async finish() {
+		this.#l = !0;
+		let e = this.#a;
+		this.#a = null, await e?.stream.close(), await this.#i?.stream.flush().catch(() => {}), await this.#i?.stream.close(), await Promise.all(this.#c);
+	}
+	async #u(e) {
+		let t = this.#o, n = await this.#t(t), r = {
+			stream: n,
+			levels: t,
+			first: Math.min(e, this.#e.frames),
+			early: /* @__PURE__ */ new Map()
+		}, { data: i } = this.#e.codes(t, r.first);
+		return n.send(i).catch(() => {}), this.#c.push(this.#d(r)), r;
+	}
+	async #d(e) {
+		try {
+			for await (let { position: t, pcm: n } of e.stream) n && (e.early.set(e.first + t / N, n), this.#f());
+		} catch (t) {
+			e === this.#i && !this.#l && (this.#i = null, this.#r(t));
+		}
+	}
+	#f() {
+		for (let e = this.#i?.early.get(this.#s); e; e = this.#i?.early.get(this.#s)) {
+			let [t, n] = [this.#i, this.#a], r = n?.early.get(this.#s);
+			n && r && (e = hn(e, r), this.#i = n, this.#a = null, t.stream.close()), this.#n(this.#s, e), mn(this.#i, this.#s), this.#a && mn(this.#a, this.#s), this.#s += 1, n && r && n.levels !== this.#o && this.change(this.#o);
+		}
+	}
+};
+function mn(e, t) {
+	for (let n of e.early.keys()) n <= t && e.early.delete(n);
+}
+function hn(e, t) {
+	return t.map((t, n) => {
+		let r = Math.min(1, n / fn);
+		return r * t + (1 - r) * e[n];
+	});
+}
+// studio/src/live.ts
+var gn = 3e5, _n = class {
+	take;
+	monitor;
+	player = null;
+	stream = null;
+	#e;
+	#t;
+	#n;
+	#r;
+	#i = !1;
+	#a = null;
+	#o = null;
+	constructor(e, t, n, r, i, a) {
+		this.#e = e, this.#t = t, this.#n = a, this.#r = i, this.take = n, this.monitor = new pn(n, r, (t) => e.stream({
+			mode: "decode",
+			levels: t
+		}, {}), (e, t) => this.#u(e, t), (e) => this.#f(e));
+	}
+	listen(e) {
+		this.#r = e, this.player?.listen(e);
+	}
+	async run() {
+		let e = await this.#e.stream({
+			mode: "encode",
+			levels: this.take.levels
+		}, { notify: (e) => this.#n.notice(e) });
+		this.stream = e;
+		try {
+			await this.monitor.open().catch((e) => this.#f(e));
+			let t = await z();
+			this.#i ? this.stop() : (this.player = new bt(t, this.#r, (e) => this.#d(e, t.sampleRate)), this.#t.start(t, (e) => this.#l(S(e)), (e) => {
+				this.#n.finishing(), this.stop(e);
+			})), await this.#c(e), await this.monitor.finish(), await this.player?.finish();
+		} finally {
+			await this.#t.stop(), this.player?.stop(), e.close(), this.monitor.finish();
+		}
+		if (this.#a) throw this.#a;
+	}
+	stop(e = null) {
+		this.#a ??= e, this.#i && this.#o ? (this.player?.stop(), this.stream?.close()) : (this.#i = !0, this.stream && this.player ? this.#o = this.#s(this.stream) : this.stream?.close());
+	}
+	async #s(e) {
+		await this.#t.stop();
+		try {
+			await e.flush();
+		} catch {}
+		await e.close();
+	}
+	async #c(e) {
+		for await (let { codes: t, latencyMs: n } of e) t && (this.take.pushCodes(t, n), this.monitor.push(t), this.#n.changed());
+	}
+	#l(e) {
+		let { stream: t, take: n } = this;
+		!t || n.isFull ? this.#i || this.stop(new I("full")) : (n.input?.push(e), t.send(e).catch((e) => this.stop(L(e))), this.#n.input(e), t.stats.unsentMs > gn && this.stop(new I("behind")));
+	}
+	#u(e, t) {
+		this.take.output.push(S(t)), this.player?.play(this.take.input?.frame(e) ?? t, t), this.#n.changed();
+	}
+	#d(e, t) {
+		this.#t.tick(e.atSamples, t);
+	}
+	#f(e) {
+		this.#n.unheard(L(e));
+	}
+}, Y = -60, vn = 1500, yn = 100, bn = 32767, xn = class {
+	#e;
+	#t;
+	#n = 0;
+	#r = 0;
+	#i = 0;
+	#a = 0;
+	#o = {
+		db: Y,
+		atMs: 0
+	};
+	#s = -1500;
+	constructor(e, t) {
+		this.#e = e, this.#t = t, this.clear();
+	}
+	push(e, t) {
+		for (let t of e) this.#n += t * t, this.#i = Math.max(this.#i, Math.abs(t));
+		this.#r += e.length, t - this.#a >= yn && this.#c(t);
+	}
+	clear() {
+		this.#o = {
+			db: Y,
+			atMs: 0
+		}, this.#l(Y, !1), this.#t.textContent = "silence";
+	}
+	#c(e) {
+		let t = Sn(Math.sqrt(this.#n / Math.max(1, this.#r))), n = Sn(this.#i);
+		(n >= this.#o.db || e - this.#o.atMs > vn) && (this.#o = {
+			db: n,
+			atMs: e
+		}), this.#s = this.#i >= bn ? e : this.#s, this.#l(t, e - this.#s < vn), this.#a = e, this.#n = this.#r = this.#i = 0;
+	}
+	#l(e, t) {
+		let n = `${wn(e)}, peak ${wn(this.#o.db)}${t ? ", clipped" : ""}`, [r, i] = [".meter-bar", ".meter-peak"].map((e) => this.#e.querySelector(e));
+		r && i && (r.style.transform = `scaleX(${Cn(e)})`, i.style.left = `${100 * Cn(this.#o.db)}%`), this.#e.classList.toggle("clipped", t), this.#e.setAttribute("aria-valuenow", String(Math.round(e))), this.#e.setAttribute("aria-valuetext", n), this.#t.textContent = n;
+	}
+};
+function Sn(e) {
+	return Math.max(Y, 20 * Math.log10(Math.max(e, 1e-9) / 32768));
+}
+function Cn(e) {
+	return (e - Y) / 60;
+}
+function wn(e) {
+	return e <= Y ? "silence" : `${Math.round(e)} dB`;
+}
+// studio/src/refusal-box.ts
+var Tn = ["unauthorized", "token_expired"], En = class {
+	#e = B("refusal", HTMLElement);
+	#t = B("key-entry", HTMLFormElement);
+	#n = B("key", HTMLInputElement);
+	constructor(e) {
+		this.#t.addEventListener("submit", (t) => {
+			t.preventDefault(), e(this.#n.value.trim());
+		});
+	}
+	get code() {
+		return this.#e.dataset.code ?? "";
+	}
+	show(e) {
+		this.#e.dataset.code = e?.code ?? "";
+		let t = e ? [
+			["strong", e.headline],
+			["span", e.advice],
+			["small", e.message]
+		] : [];
+		this.#e.replaceChildren(...t.filter(([, e]) => e).map(([e, t]) => {
+			let [n, r] = [document.createElement("p"), document.createElement(e)];
+			return r.textContent = t, n.append(r), n;
+		}));
+		let n = e !== null && Tn.includes(e.code);
+		n && this.#t.hidden && (this.#n.value = ""), this.#t.hidden = !n, n && this.#n.focus();
+	}
+}, Dn = {
+	wav: "audio/wav",
+	npy: "application/octet-stream",
+	mimi: "application/octet-stream"
+};
+function On(e, t, n) {
+	switch (t) {
+		case "input.wav": return ut(e.input?.view() ?? /* @__PURE__ */ new Int16Array());
+		case "codec.wav": return ut(e.output.view(0, e.samples));
+		case "npy": return Xe(e.codes(n));
+		case "mimi": return Ze(e.codes(n));
+	}
+}
+function kn(e, t, n) {
+	let r = t.endsWith(".wav") ? `${e.name}-${t}` : `${e.name}-${n}.${t}`, i = Dn[t.split(".").at(-1)], a = document.createElement("a");
+	a.href = URL.createObjectURL(new Blob([On(e, t, n)], { type: i })), a.download = r, a.click(), setTimeout(() => URL.revokeObjectURL(a.href), 1e4);
+}
+// studio/src/sources.ts
+var An = .02, jn = 256 * 2 ** 20, Mn = 1e3;
+async function Nn() {
+	let e = await Pn(), t = null, n = () => {}, r = () => {};
+	return {
+		name: "microphone",
+		start(i, a, o) {
+			let s = new at(i.sampleRate, M), c = Math.round(An * i.sampleRate);
+			t = new AudioWorkletNode(i, "mimi-capture", { processorOptions: { chunkSamples: c } }), t.port.onmessage = ({ data: e }) => e === "stopped" ? n() : a(s.push(e)), r = () => a(s.flush());
+			for (let t of e.getAudioTracks()) t.onended = () => o(new I("microphone_lost"));
+			i.createMediaStreamSource(e).connect(t), t.connect(i.destination);
+		},
+		tick() {},
+		async stop() {
+			await new Promise((e) => {
+				n = e, setTimeout(e, t ? Mn : 0), t?.port.postMessage("stop");
+			}), r(), t?.disconnect(), e.getTracks().forEach((e) => e.stop());
+		}
+	};
+}
+async function Pn() {
+	if (!navigator.mediaDevices?.getUserMedia) throw new I("old_browser");
+	try {
+		return await navigator.mediaDevices.getUserMedia({ audio: {
+			channelCount: 1,
+			noiseSuppression: !1,
+			autoGainControl: !1,
+			echoCancellation: !1
+		} });
+	} catch (e) {
+		let { name: t, message: n } = e;
+		throw new I({
+			NotAllowedError: "microphone_denied",
+			SecurityError: "microphone_denied",
+			NotFoundError: "microphone_missing",
+			NotReadableError: "microphone_busy"
+		}[t] ?? "microphone_failed", `${t}: ${n}`);
+	}
+}
+function Fn(e, t) {
+	let n = null, r = 0, i = () => {}, a = () => {};
+	return {
+		name: e,
+		start(e, t, n) {
+			i = t, a = n;
+		},
+		tick(e, o) {
+			n ??= e;
+			let s = Math.min(t.length, Math.floor((e - n) * M / o));
+			s > r && (i(t.subarray(r, s)), r = s, s === t.length && a(null));
+		},
+		async stop() {
+			i = () => {}, a = () => {};
+		}
+	};
+}
+async function In(e, t) {
+	try {
+		let t = await new OfflineAudioContext(1, 1, M).decodeAudioData(e);
+		if (t.length === 0) throw Error("it holds no sound");
+		let n = new Float32Array(t.length);
+		for (let e = 0; e < t.numberOfChannels; e += 1) t.getChannelData(e).forEach((e, r) => n[r] = n[r] + e / t.numberOfChannels);
+		return n;
+	} catch (e) {
+		throw new I("file_unreadable", `${t}: ${e instanceof Error ? e.message : e}`);
+	}
+}
+async function Ln(e) {
+	if (e.size > jn) throw new I("file_too_big", `${e.name} has ${Math.round(e.size / 2 ** 20)} MiB.`);
+	try {
+		return await e.arrayBuffer();
+	} catch (t) {
+		throw new I("file_unreadable", `${e.name}: ${t instanceof Error ? t.message : t}`);
+	}
+}
+// studio/src/take-player.ts
+var Rn = .02, zn = .05, Bn = class {
+	#e = null;
+	#t = null;
+	#n = null;
+	#r = "codec";
+	#i = 0;
+	#a = 0;
+	#o;
+	constructor(e) {
+		this.#o = e;
+	}
+	get isPlaying() {
+		return this.#e !== null;
+	}
+	get atS() {
+		let e = (this.#e?.currentTime ?? 0) - this.#a;
+		return Math.max(0, Math.min(this.#i, e));
+	}
+	async play(e, t, n, r) {
+		this.stop();
+		let i = await z();
+		this.#e = i, this.#r = r, this.#i = Math.max(e?.length ?? 0, t?.length ?? 0) / M;
+		let a = i.currentTime + zn;
+		this.#a = a - n, this.#t = this.#s(e, a), this.#n = this.#s(t, a), this.listen(r);
+	}
+	listen(e) {
+		this.#r = e, this.#l(this.#t, +(e === "input")), this.#l(this.#n, +(e === "codec"));
+	}
+	replace(e) {
+		let t = this.#e;
+		if (!t) return;
+		let n = this.#n;
+		this.#l(n, 0), setTimeout(() => n?.node.stop(), 70), this.#n = this.#s(e, t.currentTime + Rn), this.listen(this.#r);
+	}
+	stop() {
+		for (let e of [this.#t, this.#n]) e && (e.node.onended = null, this.#l(e, 0), e.node.stop((this.#e?.currentTime ?? 0) + Rn));
+		this.#e = this.#t = this.#n = null;
+	}
+	#s(e, t) {
+		let n = this.#e;
+		if (!n || !e || e.length === 0) return null;
+		let r = n.createBuffer(1, e.length, M);
+		r.copyToChannel(Float32Array.from(e.view(), (e) => e / 32768), 0);
+		let [i, a] = [n.createBufferSource(), n.createGain()];
+		return i.buffer = r, a.gain.value = 0, i.connect(a).connect(n.destination), i.start(t, Math.max(0, t - this.#a)), i.onended = () => this.#c(i), {
+			node: i,
+			gain: a
+		};
+	}
+	#c(e) {
+		this.#e && (e === this.#n?.node || e === this.#t?.node && !this.#n) && this.atS >= this.#i - .1 && (this.stop(), this.#o());
+	}
+	#l(e, t) {
+		e?.gain.gain.setTargetAtTime(t, this.#e?.currentTime ?? 0, Rn / 4);
+	}
+}, X = {
+	least: 7,
+	most: 16
+}, Vn = 232, Hn = 4, Un = 5, Wn = 20, Z = 25, Gn = .22, Kn = /* @__PURE__ */ new Map([
+	["ArrowLeft", [-1, 0]],
+	["ArrowRight", [1, 0]],
+	["ArrowUp", [0, -1]],
+	["ArrowDown", [0, 1]],
+	["PageUp", [-25, 0]],
+	["PageDown", [Z, 0]],
+	["Home", [-1e400, 0]],
+	["End", [1e400, 0]]
+]), qn = class {
+	#e;
+	#t;
+	#n;
+	#r;
+	#i = null;
+	#a = 1;
+	#o = 1;
+	#s = 1;
+	#c = X.least;
+	#l = null;
+	#u = null;
+	constructor(e, t, n, r) {
+		this.#e = e, this.#t = t, this.#n = n, this.#r = r, e.addEventListener("pointermove", (e) => this.#g(this.#m(e))), e.addEventListener("pointerleave", () => this.#g(null)), e.addEventListener("pointerdown", (e) => this.#_(this.#m(e))), e.addEventListener("keydown", (e) => this.#v(e));
+	}
+	use(e, t) {
+		this.#i = e, this.#a = t, this.#l = this.#u = null, this.#o = e.levels, this.#c = Math.max(X.least, Math.min(X.most, Math.floor(Vn / e.levels))), this.#e.style.height = `${this.#p(e.levels) + Wn}px`, this.#n("");
+	}
+	set heard(e) {
+		this.#s = e, this.refresh();
+	}
+	refresh() {
+		let e = this.#u ?? this.#l;
+		this.#n(e ? this.#y(e) : "");
+	}
+	draw(e) {
+		let { context: t, widthPx: n } = W(this.#e), r = Math.min(this.#t.x(this.#t.shownEnd), n);
+		t.fillStyle = e.lane, t.fillRect(40, Un, r - 40, this.#c), t.fillRect(40, this.#p(1), r - 40, this.#p(this.#o) - this.#p(1)), this.#d(t), this.#s < this.#o && (t.fillStyle = e.ink, t.fillRect(40, this.#p(this.#s) - 1, r - 40, 1)), this.#f(t, e, r);
+		for (let n of [this.#l, this.#u]) n && this.#h(n) && (t.strokeStyle = e.mark, t.lineWidth = 2, t.strokeRect(this.#t.x(n.frame) - 1, this.#p(n.level) - 1, this.#t.framePx + 1, this.#c + 1));
+	}
+	#d(e) {
+		let { framePx: t, shownFirst: n, shownEnd: r } = this.#t, i = this.#i;
+		for (let a = Math.max(0, n); i && a < Math.min(i.frames, r); a += 1) {
+			let n = i.frame(a), r = this.#t.x(a);
+			n.forEach((n, i) => {
+				e.globalAlpha = i < this.#s ? 1 : Gn, e.fillStyle = Ot(n, this.#a), e.fillRect(r, this.#p(i), t - 1, this.#c - 1);
+			});
+		}
+		e.globalAlpha = 1;
+	}
+	#f(e, t, n) {
+		e.fillStyle = t.faint, e.textAlign = "right";
+		let r = this.#c >= 11 ? 1 : 4;
+		for (let t = 0; t < this.#o; t += 1) (t % r === 0 || t === this.#o - 1) && e.fillText(String(t), 32, this.#p(t) + this.#c / 2);
+		e.textAlign = "center";
+		let i = this.#p(this.#o), a = Math.max(0, Math.ceil(this.#t.shownFirst / Z) * Z);
+		for (let t = a; t < this.#t.shownEnd; t += Z) {
+			let r = this.#t.x(t);
+			e.fillRect(r, i, 1, 4), r + 16 < n && e.fillText(q(t, 0), Math.max(r, 48), i + 12);
+		}
+	}
+	#p(e) {
+		return Un + e * this.#c + (e > 0 ? Hn : 0);
+	}
+	#m(e) {
+		let t = this.#e.getBoundingClientRect(), n = e.clientY - t.top - Un, r = n < this.#c ? 0 : Math.floor((n - Hn) / this.#c), i = {
+			frame: this.#t.frameAt(e.clientX - t.left),
+			level: r
+		};
+		return this.#h(i) ? i : null;
+	}
+	#h({ frame: e, level: t }) {
+		let n = this.#i;
+		return n !== null && e >= 0 && e < n.frames && t >= 0 && t < n.levels;
+	}
+	#g(e) {
+		this.#u = e, this.refresh(), this.#r();
+	}
+	#_(e) {
+		this.#l = e, e ? this.#t.show(e.frame) : this.#t.follow(), this.refresh(), this.#r();
+	}
+	#v(e) {
+		let t = this.#i;
+		if (e.key === "Escape") this.#_(null);
+		else if (t && t.frames > 0 && Kn.has(e.key) && !e.ctrlKey && !e.metaKey && !e.altKey) {
+			e.preventDefault();
+			let [n, r] = this.#l ? Kn.get(e.key) : [0, 0], { frame: i, level: a } = this.#l ?? {
+				frame: t.frames - 1,
+				level: 0
+			};
+			this.#_({
+				frame: Math.max(0, Math.min(t.frames - 1, i + n)),
+				level: Math.max(0, Math.min(t.levels - 1, a + r))
+			});
+		}
+	}
+	#y({ frame: e, level: t }) {
+		let n = this.#h({
+			frame: e,
+			level: t
+		}) ? this.#i?.frame(e)[t] : void 0;
+		if (n === void 0) return "";
+		let r = t === 0 ? "semantic" : "acoustic", i = t < this.#s ? "" : ", not heard";
+		return `code ${n} of 0 .. ${this.#a - 1} · level ${t}, ${r}${i} · frame ${e}, at ${q(e)}`;
+	}
+}, Jn = 1e3, Yn = class {
+	map;
+	#e = new tn();
+	#t = null;
+	#n = ["input", "output"].map((e) => ({
+		canvas: B(e, HTMLCanvasElement),
+		painter: new on()
+	}));
+	#r = B("latency", HTMLCanvasElement);
+	#i = B("scale", HTMLCanvasElement);
+	#a = /* @__PURE__ */ new Map();
+	#o = null;
+	#s = Tt();
+	#c = !1;
+	#l = 0;
+	#u = matchMedia("(prefers-reduced-motion: reduce)");
+	#d;
+	constructor(e) {
+		this.#d = e, this.map = new qn(B("map", HTMLCanvasElement), this.#e, (e) => V("cell", e), () => this.draw()), matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+			this.#s = Tt(), this.draw();
+		}), new ResizeObserver(() => this.draw()).observe(B("map", HTMLCanvasElement));
+	}
+	use(e, t) {
+		this.#t = e, this.#a.clear(), this.#o = null, this.#e.follow(), this.map.use(e, t), this.draw();
+	}
+	set playhead(e) {
+		this.#o = e, e !== null && this.#e.show(e), this.refresh();
+	}
+	refresh() {
+		let e = performance.now() - this.#l;
+		this.#c || this.#u.matches && e < Jn || (this.#c = !0, requestAnimationFrame(() => this.draw()));
+	}
+	draw() {
+		this.#c = !1;
+		let e = this.#t;
+		if (!e) return;
+		this.#l = performance.now(), this.#e.resize(B("map", HTMLCanvasElement).clientWidth), this.#e.end = Math.max(e.frames, e.input?.frames ?? 0);
+		let t = [this.#s.input, this.#s.output];
+		[e.input, e.output].forEach((e, n) => {
+			let { canvas: r, painter: i } = this.#n[n];
+			U("lanes") === "spectrogram" ? i.draw(r, this.#s, this.#e, e && this.#f(e)) : an(r, this.#s, this.#e, e, t[n]), this.#p(r);
+		}), this.map.draw(this.#s), this.#p(B("map", HTMLCanvasElement)), sn(this.#r, this.#s, this.#e, e.latenciesMs), this.#m(), this.map.refresh(), this.#d();
+	}
+	#f(e) {
+		let t = this.#a.get(e) ?? new Jt(e);
+		return this.#a.set(e, t), t;
+	}
+	#p(e) {
+		let t = e.getContext("2d");
+		t && this.#o !== null && (t.fillStyle = this.#s.mark, t.fillRect(this.#e.x(this.#o) - 1, 0, 2, e.clientHeight));
+	}
+	#m() {
+		let { context: e, widthPx: t, heightPx: n } = W(this.#i);
+		for (let r = 0; r < t; r += 1) e.fillStyle = Ot(r, t), e.fillRect(r, 0, 1, n);
+	}
+}, Xn = 250, Zn = {
+	starting: "Cancel",
+	live: "Stop",
+	finishing: "Stop now"
+}, Qn = /\.(npy|mimi|json)$/i, $n = class {
+	askAgain = () => {};
+	#e;
+	#t = null;
+	#n = "loading";
+	#r = 1;
+	#i = null;
+	#a = null;
+	#o = null;
+	#s = !1;
+	#c = 0;
+	#l = new En((e) => this.askAgain(e));
+	#u = new xn(B("meter", HTMLElement), B("meter-words", HTMLElement));
+	#d = new Yn(() => this.#D());
+	#f = new Bn(() => this.#C());
+	constructor(e) {
+		this.#e = e;
+	}
+	use(e) {
+		let t = this.#t === null;
+		this.#t = e, t && (B("levels", HTMLInputElement).max = String(e.levels), V("scale-most", String(e.codebook_entries - 1)), this.setLevels(e.default_levels), this.#T("empty", ""));
+	}
+	refuse(e) {
+		this.#l.show(e === null ? null : L(e));
+	}
+	speak() {
+		this.#p("off", "Waiting for the microphone …", () => Nn());
+	}
+	playExample() {
+		this.#p("codec", "Fetching the example …", async () => Fn("example", await In(await this.#e.example(), "example")));
+	}
+	open(e) {
+		let t = e.name.replace(/\.[^.]*$/, "");
+		Qn.test(e.name) ? this.#_(e, t) : this.#p("codec", "Reading the file …", async () => Fn(t, await In(await Ln(e), e.name)));
+	}
+	stop() {
+		this.#s = !0, this.#a && (this.#T("finishing", "Stopping; waiting for the last answers …"), this.#a.stop());
+	}
+	playOrPause() {
+		if (this.#f.isPlaying) this.#f.stop(), this.#C();
+		else {
+			let e = B("seek", HTMLInputElement);
+			this.#x(e.valueAsNumber >= Number(e.max) - .05 ? 0 : e.valueAsNumber);
+		}
+	}
+	seek(e) {
+		this.#f.isPlaying ? this.#x(e) : (this.#d.playhead = e / P, this.#E(e));
+	}
+	listen(e) {
+		this.#a?.listen(e), this.#f.listen(e);
+	}
+	setLevels(e) {
+		let t = this.#t;
+		this.#r = e, B("levels", HTMLInputElement).value = String(e), V("levels-value", String(e)), t && (V("bit-rate", zt(t, e)), V("output-label", `Codec, ${e} ${e === 1 ? "level" : "levels"}`), this.#d.map.heard = e, this.#d.refresh(), this.#a?.monitor.change(e), this.#n === "take" && this.#b());
+	}
+	changeLanes() {
+		let e = U("lanes") === "spectrogram";
+		B("stage", HTMLElement).classList.toggle("spectrograms", e), this.#d.draw();
+	}
+	save(e) {
+		this.#i && kn(this.#i, e, this.#r);
+	}
+	get inside() {
+		let e = this;
+		return Object.freeze({
+			get state() {
+				return e.#n;
+			},
+			get refusal() {
+				return e.#l.code;
+			},
+			get codes() {
+				let t = e.#i;
+				return Array.from({ length: t?.frames ?? 0 }, (e, n) => [...t?.frame(n) ?? []]);
+			},
+			get input() {
+				return [...e.#i?.input?.view() ?? []];
+			},
+			get output() {
+				return [...e.#i?.output.view() ?? []];
+			},
+			get playerReport() {
+				return e.#a?.player?.report ?? null;
+			},
+			get resumes() {
+				return e.#a?.stream?.stats.resumes ?? 0;
+			},
+			get isPlaying() {
+				return e.#f.isPlaying;
+			}
+		});
+	}
+	async #p(e, t, n) {
+		let r = this.#t;
+		if (!r || this.#n !== "empty" && this.#n !== "take") return;
+		this.#m(e, t);
+		let i = null, a = null;
+		try {
+			await z(), i = await n(), this.#s || (this.#v(new pt(i.name, r.levels), r), this.#a = this.#h(i, e), await this.#a.run());
+		} catch (e) {
+			a = L(e);
+		}
+		i?.stop(), this.#g(a);
+	}
+	#m(e, t) {
+		this.#f.stop(), this.#s = !1, this.#a = null, this.refuse(null), St("listen", e), this.#T("starting", t);
+	}
+	#h(e, t) {
+		let n = this.#i;
+		return new _n(this.#e, e, n, this.#r, t, {
+			changed: () => this.#d.refresh(),
+			input: (e) => {
+				this.#n === "starting" && this.#T("live", t === "off" ? "Listening to you. With headphones on, choose Codec to hear it live." : "Playing."), this.#u.push(e, performance.now()), this.#E((n.input?.length ?? 0) / M), this.#d.refresh();
+			},
+			notice: (e) => this.#w(e),
+			finishing: () => this.#T("finishing", "The sound has ended; waiting for the last answers …"),
+			unheard: (e) => this.#l.show(e)
+		});
+	}
+	#g(e) {
+		let t = this.#i;
+		this.#u.clear(), e && this.#l.show(e), !t || t.frames === 0 && (t.input?.length ?? 0) === 0 ? (this.#i = null, this.#T(this.#t ? "empty" : "loading", "")) : (U("listen") === "off" && St("listen", "codec"), this.#T("take", `${e ? "Stopped after" : "Done:"} ${t.frames} frames, ${q(t.frames)}.`), t.frames > 0 && this.#a && !this.#a.monitor.isMixed && t.output.frames >= t.frames && this.#o?.keep(this.#a.monitor.levels, t.output), this.#b(), this.#y());
+	}
+	async #_(e, t) {
+		let n = this.#t;
+		if (!(!n || this.#n !== "empty" && this.#n !== "take")) {
+			this.#m("codec", "Reading the codes …");
+			try {
+				let r = Qe(new Uint8Array(await Ln(e)), e.name);
+				if (r.frames > 7500) throw new I("file_too_big", `${e.name} has ${r.frames} frames.`);
+				let i = pt.ofCodes(t, r);
+				i.output = F.of(await this.#e.decode(i.codes(i.levels), new AbortController().signal)), this.#v(i, n), this.#o?.keep(i.levels, i.output), this.setLevels(i.levels), this.#T("take", `${e.name}: ${i.frames} frames, ${q(i.frames)}.`), this.#y();
+			} catch (e) {
+				this.#l.show(L(e)), this.#T(this.#i ? "take" : "empty", "");
+			}
+		}
+	}
+	#v(e, t) {
+		this.#i = e, this.#o = new Ht(this.#e, e), this.#c = 0, B("levels", HTMLInputElement).max = String(e.levels), this.setLevels(Math.min(this.#r, e.levels));
+		for (let t of document.querySelectorAll("input[name=listen][value=input]")) t.disabled = e.input === null;
+		B("save-input-wav", HTMLButtonElement).disabled = e.input === null, H("stage", !0), this.#d.use(e, t.codebook_entries);
+	}
+	#y() {
+		let e = (this.#i?.frames ?? 0) * P, t = B("seek", HTMLInputElement);
+		t.max = e.toFixed(2), t.value = "0", this.#E(e), this.#c = 0, this.#d.draw(), B("play", HTMLButtonElement).focus({ preventScroll: !0 });
+	}
+	async #b() {
+		let [e, t] = [this.#i, this.#o];
+		if (e && t && e.frames !== 0) try {
+			let n = await t.at(this.#r);
+			n && e === this.#i && e.output !== n && (e.output = n, this.#f.replace(n), this.#d.draw());
+		} catch (e) {
+			this.refuse(e);
+		}
+	}
+	async #x(e) {
+		let t = this.#i;
+		if (t && this.#n === "take") try {
+			let n = U("listen") === "input" && t.input ? "input" : "codec";
+			St("listen", n), await this.#f.play(t.input, t.output, e, n), V("play-words", "Pause"), this.#S();
+		} catch (e) {
+			this.refuse(e);
+		}
+	}
+	#S() {
+		this.#f.isPlaying && (B("seek", HTMLInputElement).value = String(this.#f.atS), this.#d.playhead = this.#f.atS / P, this.#E(this.#f.atS), requestAnimationFrame(() => this.#S()));
+	}
+	#C() {
+		V("play-words", "Play"), this.#d.draw();
+	}
+	#w({ kind: e, text: t }) {
+		V("status", {
+			lost: "The connection is lost. Your sound is kept; trying again …",
+			resumed: "Connected again; nothing is lost.",
+			goaway: `Note: ${t}.`,
+			warning: `Note: ${t}.`
+		}[e]), B("status", HTMLElement).classList.toggle("away", e === "lost");
+	}
+	#T(e, t) {
+		this.#n = e;
+		let n = e === "empty" || e === "take", r = e === "starting" || e === "live" || e === "finishing";
+		document.body.dataset.state = e, H("welcome", !this.#i && !r), H("stage", this.#i !== null), H("stop", r), H("play", e === "take"), H("seek", e === "take"), H("listen-off", r), V("stop-words", Zn[e] ?? "Stop");
+		for (let e of document.querySelectorAll("button[data-act]")) e.disabled = !n;
+		for (let t of document.querySelectorAll("#save button")) t.disabled = e !== "take" || t.id === "save-input-wav" && !this.#i?.input;
+		B("status", HTMLElement).classList.remove("away"), V("status", t), (e === "take" || e === "empty") && yt();
+	}
+	#E(e) {
+		V("clock", `${e.toFixed(1)} s`);
+	}
+	#D() {
+		let e = performance.now();
+		this.#i && this.#t && e - this.#c >= Xn && (this.#c = e, ln(this.#i, this.#a, this.#t, this.#r));
+	}
+}, Q = new Lt(document.baseURI), $ = new $n(Q);
+Object.defineProperty(globalThis, "mimi", { value: $.inside });
+var er = B("hero", HTMLCanvasElement);
+new ResizeObserver(() => At(er)).observe(er);
+async function tr() {
+	try {
+		let e = await Q.facts();
+		V("model", `${e.name} · ${e.weight_class}, ${e.numerics} numerics · up to ${e.levels} levels`), $.use(e), vt(), $.refuse(null);
+	} catch (e) {
+		$.refuse(e);
+	}
+}
+Nt($), $.askAgain = (e) => {
+	Q.use(e), tr();
+}, tr();
