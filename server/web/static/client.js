@@ -421,36 +421,254 @@ async function xe(e, t, n) {
 		};
 	}
 }
+// client/src/settings.ts
+var D = [
+	"encode",
+	"decode",
+	"echo"
+], O = {
+	s16le: 2,
+	f32le: 4
+}, Se = 2, k = 12.5;
+function Ce(e) {
+	let { mode: t = "encode", sampleFormat: n = "s16le", sampleRateHz: r = 24e3, channels: a = 1, levels: o, numerics: s } = e;
+	if (!D.includes(t)) throw i("setting", "mode", String(t), D.join(" | "));
+	if (!(n in O)) throw i("setting", "sampleFormat", String(n), Object.keys(O).join(" | "));
+	return {
+		mode: t,
+		sampleFormat: n,
+		sampleRateHz: r,
+		channels: a,
+		hello: {
+			mode: t,
+			format: n,
+			sample_rate: r,
+			...t === "decode" ? {} : { channels: a },
+			...e.echoCodes ? { echo_codes: "on" } : {},
+			...e.freePace ? { pace: "free" } : {},
+			...o === void 0 ? {} : { levels: o },
+			...s === void 0 ? {} : { numerics: s }
+		}
+	};
+}
+function A({ mode: e, sampleFormat: t, channels: n }, r) {
+	return e === "decode" ? Se * r : O[t] * n;
+}
+function j({ mode: e, sampleRateHz: t }) {
+	return e === "decode" ? k : t;
+}
+function we(e) {
+	let t = {
+		resume: !0,
+		giveUpMs: null,
+		waitForPlaceMs: 0,
+		firstDelayMs: 100,
+		longestDelayMs: 5e3,
+		openTimeoutMs: 1e4,
+		closeTimeoutMs: 5e3,
+		pingIntervalMs: 2e4,
+		pingTimeoutMs: 2e4,
+		maxUnsentBytes: 1 << 18,
+		maxHeldBytes: 1 << 25,
+		maxReceivedFrames: 256,
+		WebSocket: globalThis.WebSocket,
+		...e
+	};
+	if (typeof t.WebSocket != "function") throw i("unavailable", "WebSocket", "none on this platform", "Node 22 or newer, or the option WebSocket");
+	return t;
+}
+// client/src/conversation.ts
+var Te = 8, Ee = 65536, De = 10, M = 1e3, Oe = class {
+	#e;
+	#t;
+	#n;
+	#r;
+	#i;
+	#a = null;
+	#o = null;
+	#s = !1;
+	#c = !1;
+	#l = [];
+	#u = new T();
+	#d = new T();
+	#f = [];
+	#p = [];
+	#m = null;
+	#h = null;
+	#g = 0;
+	#_ = null;
+	room = new T();
+	constructor(e, t, n, r, i) {
+		this.#e = e, this.#n = t, this.#t = n, this.#r = r ? new le(j(t.asked)) : null, this.#i = i;
+	}
+	async open() {
+		this.#b(await this.#y(this.#t.waitForPlaceMs, null));
+	}
+	get waitingFrames() {
+		return this.#l.length;
+	}
+	flush() {
+		return this.#v("flush", this.#f);
+	}
+	reset() {
+		return this.#v("reset", this.#p);
+	}
+	fail(e) {
+		!this.#o && !this.#s && (this.#o = e instanceof r ? e : i("input", "source", String(e), "input to send"), this.#a?.fail(this.#o, !1), this.#E());
+	}
+	async next() {
+		for (;;) {
+			let e = this.#l.shift();
+			if (e) return this.pump(), e;
+			if (this.#o) throw this.#o;
+			if (this.#c || this.#s) return null;
+			await this.#u.wait();
+		}
+	}
+	async #v(e, t) {
+		this.requireOpen();
+		let n = w();
+		return t.push(n), this.#n.outbox.appendControl(e), this.pump(), n.promise;
+	}
+	async close() {
+		!this.#s && !this.#c && this.#n.outbox.appendControl("close"), this.#s = !0, this.#l = [], this.pump();
+		let e = setTimeout(() => this.#a?.abandon("closing took too long"), this.#t.closeTimeoutMs), t = setTimeout(() => this.#E(), this.#t.closeTimeoutMs);
+		for (; !this.#c;) await this.#d.wait();
+		clearTimeout(e), clearTimeout(t);
+	}
+	requireOpen() {
+		if (this.#o) throw this.#o;
+		if (this.#s || this.#c) throw i("session_closed", "stream", "closed", "an open stream");
+	}
+	get messageBytes() {
+		let { outbox: e, asked: t, ready: n } = this.#n, r = this.#r ? 1 : Te, i = Math.max(1, Math.floor(r * j(t) / k)), a = n.maxMessageBytes - n.maxMessageBytes % e.unitBytes;
+		return Math.max(e.unitBytes, Math.min(i * e.unitBytes, a));
+	}
+	#y(e, t) {
+		return ve(e, this.#e, this.#n, this.#t, (e) => this.#x(e), t, () => !this.#c && !this.#s);
+	}
+	async #b(e) {
+		this.#h = setInterval(() => this.#T(), M), this.#g = performance.now();
+		try {
+			for (let t = e;;) {
+				this.#a = t, this.#_ = null, this.pump();
+				let e = await t.ended;
+				if (this.#a = null, this.#c || this.#s && (e.isDone || e.isLost)) return;
+				if (!e.isLost || this.#n.token === null) throw e.error;
+				this.#i({
+					kind: "lost",
+					text: e.error.message
+				}), t = await this.#y(this.#t.giveUpMs ?? this.#n.ready.resumeGraceMs, e), this.#i({
+					kind: "resumed",
+					text: this.#n.ready.resampler ? `resampler ${this.#n.ready.resampler}` : ""
+				});
+			}
+		} catch (e) {
+			this.#o ??= e instanceof r ? e : i("internal", "stream", String(e));
+		} finally {
+			this.#E();
+		}
+	}
+	#x(e) {
+		switch (e.type) {
+			case "frame":
+				this.#S(e);
+				break;
+			case "flushed":
+				this.#S(e), this.#f.shift()?.resolve(e);
+				break;
+			case "reset_done":
+				this.#p.shift()?.resolve();
+				break;
+			case "warning":
+				this.#i({
+					kind: "warning",
+					text: `${e.code}: ${e.message}`
+				});
+				break;
+			case "goaway": this.#i({
+				kind: "goaway",
+				text: `the service goes down in ${e.timeLeftMs} ms`
+			});
+		}
+		this.pump();
+	}
+	#S(e) {
+		this.#s || (this.#l.push(e), this.#u.notify());
+	}
+	pump() {
+		let e = this.#a;
+		if (!e?.isOpen) return;
+		this.#n.ackIsDue && e.send(this.#n.ack());
+		let { outbox: t } = this.#n;
+		for (let n = t.peek(this.messageBytes); n; n = t.peek(this.messageBytes)) {
+			if (e.bufferedBytes > Ee) {
+				this.#w(De);
+				return;
+			}
+			if (n.kind === "chunk") {
+				let e = this.#r?.delayMs(n.epoch, (n.byte + n.data.length) / t.unitBytes, performance.now()) ?? 0;
+				if (e > 0) {
+					this.#w(e);
+					return;
+				}
+				if (!this.#C) return;
+			}
+			e.send(this.#n.encoded(n)), this.#n.sent(n, performance.now()), this.room.notify();
+		}
+	}
+	get #C() {
+		let { inFlightFrames: e } = this.#n.meter;
+		return e <= this.#n.ready.creditFrames && e + this.#l.length < this.#t.maxReceivedFrames;
+	}
+	#w(e) {
+		this.#m ??= setTimeout(() => {
+			this.#m = null, this.pump();
+		}, e);
+	}
+	#T() {
+		let e = performance.now(), t = e - this.#g > 5 * M;
+		this.#g = e;
+		let n = this.#a;
+		n?.isOpen && (this.#_ === null || n.heardAtMs > this.#_ || t ? (this.#_ = null, e - n.heardAtMs > this.#t.pingIntervalMs && (n.send("{\"type\":\"ping\"}"), this.#_ = e)) : e - this.#_ > this.#t.pingTimeoutMs && n.abandon(`nothing heard for ${this.#t.pingTimeoutMs} ms after a ping`));
+	}
+	#E() {
+		this.#c = !0, clearInterval(this.#h ?? void 0), clearTimeout(this.#m ?? void 0);
+		let e = this.#o ?? i("session_closed", "stream", "closed before this was answered", "an open stream");
+		for (let { promise: t, reject: n } of [...this.#f.splice(0), ...this.#p.splice(0)]) t.catch(() => {}), n(e);
+		this.#u.notify(), this.room.notify(), this.#d.notify();
+	}
+};
 // client/src/payload.ts
-function Se(e, t, n, r) {
+function ke(e, t, n, r) {
 	if (e instanceof Uint8Array) return new Uint8Array(e);
-	if (t.mode === "decode") return Ce(e, n, r);
+	if (t.mode === "decode") return Ae(e, n, r);
 	if (e instanceof Uint16Array) throw i("input_type", "pcm", "Uint16Array", "Int16Array or Float32Array");
 	if (e.length % t.channels) throw i("input_shape", "pcm", `${e.length} samples`, `a multiple of ${t.channels}, one of each channel`);
 	if (e instanceof Float32Array && !e.every(Number.isFinite)) throw i("non_finite_input", "pcm", "NaN or infinity", "finite samples");
-	return t.sampleFormat === "s16le" ? k(e instanceof Int16Array ? e : D(e)) : k(e instanceof Float32Array ? e : O(e));
+	return t.sampleFormat === "s16le" ? F(e instanceof Int16Array ? e : N(e)) : F(e instanceof Float32Array ? e : P(e));
 }
-function D(e) {
+function N(e) {
 	return Int16Array.from(e, (e) => {
 		let t = Math.max(-1, Math.min(1, e)) * 32768, n = Math.round(t), r = n - t === .5 && n % 2 != 0 ? n - 1 : n;
 		return Math.min(32767, r);
 	});
 }
-function O(e) {
+function P(e) {
 	return Float32Array.from(e, (e) => e / 32768);
 }
-function Ce(e, t, n) {
+function Ae(e, t, n) {
 	if (!(e instanceof Uint16Array)) throw i("input_type", "codes", e.constructor.name, "Uint16Array");
 	if (e.length % t) throw i("input_shape", "codes", `${e.length} numbers`, `a multiple of ${t}, one of each level`);
 	let r = e.findIndex((e) => e >= n);
 	if (r >= 0) throw i("code_range", `codes[level ${r % t}, frame ${Math.floor(r / t)}]`, String(e[r]), `0 .. ${n - 1}`);
-	return k(e);
+	return F(e);
 }
-function k(e) {
+function F(e) {
 	return new Uint8Array(new Uint8Array(e.buffer, e.byteOffset, e.byteLength));
 }
 // client/src/outbox.ts
-var A = class {
+var je = class {
 	unitBytes;
 	unsentBytes = 0;
 	heldBytes = 0;
@@ -506,19 +724,19 @@ var A = class {
 			epoch: e,
 			byte: t * this.unitBytes
 		};
-		if (j(n, this.#a) <= 0) return;
+		if (I(n, this.#a) <= 0) return;
 		let r = 0;
-		for (let e = this.#n[r]; e && r < this.#r && we(e, n); e = this.#n[r]) r += 1;
+		for (let e = this.#n[r]; e && r < this.#r && Me(e, n); e = this.#n[r]) r += 1;
 		let i = this.#n[r];
-		r < this.#r && i?.kind === "chunk" && j(i, n) < 0 && (this.#c(r, n.byte - i.byte), this.#r += 1, r += 1), this.#l(r);
+		r < this.#r && i?.kind === "chunk" && I(i, n) < 0 && (this.#c(r, n.byte - i.byte), this.#r += 1, r += 1), this.#l(r);
 	}
 	rewind(e, t, n) {
 		let r = {
 			epoch: e,
 			byte: t * this.unitBytes
 		};
-		if (j(r, this.#i) > 0) throw i("internal", "resume", `a position behind the input, ${t}`, "at most its end");
-		if (j(r, this.#a) < 0) throw i("unavailable", "resume", `input from ${t} of epoch ${e} asked for again, which is forgotten`, "more room (maxHeldBytes)");
+		if (I(r, this.#i) > 0) throw i("internal", "resume", `a position behind the input, ${t}`, "at most its end");
+		if (I(r, this.#a) < 0) throw i("unavailable", "resume", `input from ${t} of epoch ${e} asked for again, which is forgotten`, "more room (maxHeldBytes)");
 		this.#r = this.#s(r, n);
 		let a = (e) => e.reduce((e, t) => e + (t.kind === "chunk" ? t.data.length : 0), 0);
 		this.heldBytes = a(this.#n.slice(0, this.#r)), this.unsentBytes = a(this.#n.slice(this.#r));
@@ -527,8 +745,8 @@ var A = class {
 		for (let n = 0; n < this.#n.length; n += 1) {
 			let r = this.#n[n];
 			if (r.kind === "chunk") {
-				if (j(M(r), e) > 0) {
-					let t = j(r, e) < 0 ? e.byte - r.byte : 0;
+				if (I(L(r), e) > 0) {
+					let t = I(r, e) < 0 ? e.byte - r.byte : 0;
 					return t > 0 && this.#c(n, t), n + +(t > 0);
 				}
 			} else if (!(r.epoch < e.epoch || r.kind === "flush" && r.ordinal <= t)) return n;
@@ -550,87 +768,31 @@ var A = class {
 		}
 	}
 	#l(e) {
-		for (let t of this.#n.splice(0, e)) t.kind === "chunk" ? (this.heldBytes -= t.data.length, this.#a = M(t)) : t.kind === "reset" && (this.#a = {
+		for (let t of this.#n.splice(0, e)) t.kind === "chunk" ? (this.heldBytes -= t.data.length, this.#a = L(t)) : t.kind === "reset" && (this.#a = {
 			epoch: t.epoch + 1,
 			byte: 0
 		});
 		this.#r -= e;
 	}
 };
-function j(e, t) {
+function I(e, t) {
 	return e.epoch - t.epoch || e.byte - t.byte;
 }
-function M(e) {
+function L(e) {
 	return {
 		epoch: e.epoch,
 		byte: e.byte + e.data.length
 	};
 }
-function we(e, t) {
-	return e.kind === "chunk" ? j(M(e), t) <= 0 : j(e, t) < 0;
-}
-// client/src/settings.ts
-var N = [
-	"encode",
-	"decode",
-	"echo"
-], P = {
-	s16le: 2,
-	f32le: 4
-}, Te = 2, F = 12.5;
-function Ee(e) {
-	let { mode: t = "encode", sampleFormat: n = "s16le", sampleRateHz: r = 24e3, channels: a = 1, levels: o, numerics: s } = e;
-	if (!N.includes(t)) throw i("setting", "mode", String(t), N.join(" | "));
-	if (!(n in P)) throw i("setting", "sampleFormat", String(n), Object.keys(P).join(" | "));
-	return {
-		mode: t,
-		sampleFormat: n,
-		sampleRateHz: r,
-		channels: a,
-		hello: {
-			mode: t,
-			format: n,
-			sample_rate: r,
-			...t === "decode" ? {} : { channels: a },
-			...e.echoCodes ? { echo_codes: "on" } : {},
-			...e.freePace ? { pace: "free" } : {},
-			...o === void 0 ? {} : { levels: o },
-			...s === void 0 ? {} : { numerics: s }
-		}
-	};
-}
-function De({ mode: e, sampleFormat: t, channels: n }, r) {
-	return e === "decode" ? Te * r : P[t] * n;
-}
-function I({ mode: e, sampleRateHz: t }) {
-	return e === "decode" ? F : t;
-}
-function Oe(e) {
-	let t = {
-		resume: !0,
-		giveUpMs: null,
-		waitForPlaceMs: 0,
-		firstDelayMs: 100,
-		longestDelayMs: 5e3,
-		openTimeoutMs: 1e4,
-		closeTimeoutMs: 5e3,
-		pingIntervalMs: 2e4,
-		pingTimeoutMs: 2e4,
-		maxUnsentBytes: 1 << 18,
-		maxHeldBytes: 1 << 25,
-		maxReceivedFrames: 256,
-		WebSocket: globalThis.WebSocket,
-		...e
-	};
-	if (typeof t.WebSocket != "function") throw i("unavailable", "WebSocket", "none on this platform", "Node 22 or newer, or the option WebSocket");
-	return t;
+function Me(e, t) {
+	return e.kind === "chunk" ? I(L(e), t) <= 0 : I(e, t) < 0;
 }
 // client/src/protocol.ts
-var ke = 8, Ae = /* @__PURE__ */ new Set([
+var Ne = 8, Pe = /* @__PURE__ */ new Set([
 	"resume_refused",
 	"resume_lost",
 	"snapshot"
-]), je = class {
+]), Fe = class {
 	asked;
 	token = null;
 	epoch = 0;
@@ -648,13 +810,13 @@ var ke = 8, Ae = /* @__PURE__ */ new Set([
 		this.asked = e, this.#e = t, this.#t = n;
 	}
 	get ready() {
-		return L(this.#n);
+		return R(this.#n);
 	}
 	get outbox() {
-		return L(this.#r);
+		return R(this.#r);
 	}
 	get meter() {
-		return L(this.#i);
+		return R(this.#i);
 	}
 	opening() {
 		return JSON.stringify(this.token === null ? {
@@ -668,7 +830,7 @@ var ke = 8, Ae = /* @__PURE__ */ new Set([
 		});
 	}
 	beginAgain(e) {
-		return !Ae.has(e.code) || this.token === null || this.epoch > 0 || !this.outbox.isWhole ? !1 : (this.token = null, !0);
+		return !Pe.has(e.code) || this.token === null || this.epoch > 0 || !this.outbox.isWhole ? !1 : (this.token = null, !0);
 	}
 	receive(e, t) {
 		if (typeof e != "string") return this.#l(oe(e, this.asked.sampleFormat), t);
@@ -689,7 +851,7 @@ var ke = 8, Ae = /* @__PURE__ */ new Set([
 		e.kind === "flush" ? this.meter.flushSent(t) : e.kind === "chunk" && e.epoch === this.epoch && this.meter.sent(e.data.length / this.outbox.unitBytes, t), this.outbox.advance();
 	}
 	get ackIsDue() {
-		return this.token !== null && this.#a - this.#o >= ke;
+		return this.token !== null && this.#a - this.#o >= Ne;
 	}
 	ack() {
 		return this.#o = this.#a, JSON.stringify({
@@ -699,11 +861,11 @@ var ke = 8, Ae = /* @__PURE__ */ new Set([
 		});
 	}
 	#c(e) {
-		if (this.#n && R(e) !== R(this.#n)) throw i("unavailable", "service", `another codec, ${R(e)}`, `${R(this.#n)}, as at the start`);
-		this.#n = e, this.token = this.#e ? e.resumeToken : null, !this.#r || !this.#i ? (this.#r = new A(De(this.asked, e.levels), {
+		if (this.#n && z(e) !== z(this.#n)) throw i("unavailable", "service", `another codec, ${z(e)}`, `${z(this.#n)}, as at the start`);
+		this.#n = e, this.token = this.#e ? e.resumeToken : null, !this.#r || !this.#i ? (this.#r = new je(A(this.asked, e.levels), {
 			keeps: this.token !== null,
 			maxHeldBytes: this.#t
-		}), this.#i = new ue(I(this.asked) / F)) : (this.resumes += 1, this.#o = this.#a, this.#r.rewind(e.epoch, e.position, e.flushes), e.epoch === this.epoch && this.#i.restart(e.position));
+		}), this.#i = new ue(j(this.asked) / k)) : (this.resumes += 1, this.#o = this.#a, this.#r.rewind(e.epoch, e.position, e.flushes), e.epoch === this.epoch && this.#i.restart(e.position));
 	}
 	#l(e, t) {
 		let { frameSamples: n } = this.ready;
@@ -722,79 +884,63 @@ var ke = 8, Ae = /* @__PURE__ */ new Set([
 		return e <= this.epoch ? !1 : (this.epoch = e, this.#a = this.#o = -1, this.#s = 0, this.outbox.release(e, 0), this.meter.restart(), !0);
 	}
 };
-function L(e) {
+function R(e) {
 	if (e === null) throw i("unavailable", "stream", "no settings agreed yet", "an open stream");
 	return e;
 }
-function R({ model: e, levels: t }) {
+function z({ model: e, levels: t }) {
 	return `${e.sha256.slice(0, 12)}, ${e.numerics}, ${t} levels`;
 }
 // client/src/stream.ts
-var z = 8, Me = 65536, Ne = 10, B = 1e3, V = class e {
+var B = class e {
 	#e;
 	#t;
 	#n;
-	#r;
-	#i;
-	#a = null;
-	#o = null;
-	#s = !1;
-	#c = !1;
-	#l = [];
-	#u = new T();
-	#d = new T();
-	#f = new T();
-	#p = [];
-	#m = [];
-	#h = null;
-	#g = null;
-	#_ = 0;
-	#v = null;
 	constructor(e, t, { paced: n = !1, notify: r = () => {}, ...i }) {
-		this.#e = e, this.#t = Oe(i), this.#n = new je(Ee(t), this.#t), this.#r = n ? new le(I(this.#n.asked)) : null, this.#i = r;
+		this.#e = we(i), this.#t = new Fe(Ce(t), this.#e), this.#n = new Oe(e, this.#t, this.#e, n, r);
 	}
 	static async connect(t, n = {}, r = {}) {
-		let i = new e(t, n, r), a = await i.#w(i.#t.waitForPlaceMs, null);
-		return i.#T(a), i;
+		let i = new e(t, n, r);
+		return await i.#n.open(), i;
 	}
 	get ready() {
-		return this.#n.ready;
+		return this.#t.ready;
 	}
 	get stats() {
-		let { meter: e, outbox: t, asked: n } = this.#n, r = (t) => e.percentileMs(t);
+		let { meter: e, outbox: t, asked: n } = this.#t, r = (t) => e.percentileMs(t);
 		return {
 			sentFrames: e.sentFrames,
 			answeredFrames: e.answeredFrames,
-			lagMs: 1e3 * Math.floor(e.inFlightFrames) / F,
-			unsentMs: 1e3 * t.unsentBytes / t.unitBytes / I(n),
-			waitingFrames: this.#l.length,
+			lagMs: 1e3 * Math.floor(e.inFlightFrames) / k,
+			unsentMs: 1e3 * t.unsentBytes / t.unitBytes / j(n),
+			waitingFrames: this.#n.waitingFrames,
 			latencyMs: {
 				p50: r(50),
 				p95: r(95),
 				p99: r(99),
 				max: r(100)
 			},
-			resumes: this.#n.resumes,
-			repeatedFrames: this.#n.repeatedFrames
+			resumes: this.#t.resumes,
+			repeatedFrames: this.#t.repeatedFrames
 		};
 	}
 	async send(e) {
-		this.#S();
-		let { levels: t, codebookEntries: n } = this.ready, { outbox: r } = this.#n, i = Se(e, this.#n.asked, t, n);
-		for (let e = 0; e < i.length; e += this.#C) {
-			for (; r.unsentBytes >= this.#t.maxUnsentBytes;) this.#S(), await this.#d.wait();
-			this.#S(), r.append(i.subarray(e, e + this.#C)), this.#O();
+		this.#n.requireOpen();
+		let { levels: t, codebookEntries: n } = this.ready, { outbox: r } = this.#t, i = ke(e, this.#t.asked, t, n);
+		for (let e = 0; e < i.length; e += this.#n.messageBytes) {
+			for (; r.unsentBytes >= this.#e.maxUnsentBytes;) this.#n.requireOpen(), await this.#n.room.wait();
+			this.#n.requireOpen(), r.append(i.subarray(e, e + this.#n.messageBytes)), this.#n.pump();
 		}
 	}
 	async flush() {
-		return this.#x("flush", this.#p);
+		return this.#n.flush();
 	}
 	async reset() {
-		return this.#x("reset", this.#m);
+		return this.#n.reset();
 	}
 	async receive() {
 		for (;;) {
-			let e = await this.#b();
+			let e = await this.#n.next();
 			if (e?.type !== "flushed") return e;
 		}
 	}
@@ -802,165 +948,46 @@ var z = 8, Me = 65536, Ne = 10, B = 1e3, V = class e {
 		for (let e = await this.receive(); e; e = await this.receive()) yield e;
 	}
 	async *run(e) {
-		let t = this.#y(e);
+		let t = this.#r(e);
 		for (t.catch(() => {});;) {
-			let e = await this.#b();
+			let e = await this.#n.next();
 			if (e === null) throw await t, i("session_closed", "stream", "closed before this was answered", "an open stream");
 			if (e.type === "flushed") return e;
 			yield e;
 		}
 	}
-	async close() {
-		!this.#s && !this.#c && this.#n.outbox.appendControl("close"), this.#s = !0, this.#l = [], this.#O();
-		let e = setTimeout(() => this.#a?.abandon("closing took too long"), this.#t.closeTimeoutMs), t = setTimeout(() => this.#M(), this.#t.closeTimeoutMs);
-		for (; !this.#c;) await this.#f.wait();
-		clearTimeout(e), clearTimeout(t);
+	close() {
+		return this.#n.close();
 	}
 	async [Symbol.asyncDispose]() {
 		await this.close();
 	}
-	async #y(e) {
+	async #r(e) {
 		try {
 			for await (let t of e) await this.send(t);
 			await this.flush();
 		} catch (e) {
-			throw !this.#o && !this.#s && (this.#o = e instanceof r ? e : i("input", "source", String(e), "input to send"), this.#a?.fail(this.#o, !1), this.#M()), e;
+			throw this.#n.fail(e), e;
 		}
-	}
-	async #b() {
-		for (;;) {
-			let e = this.#l.shift();
-			if (e) return this.#O(), e;
-			if (this.#o) throw this.#o;
-			if (this.#c || this.#s) return null;
-			await this.#u.wait();
-		}
-	}
-	async #x(e, t) {
-		this.#S();
-		let n = w();
-		return t.push(n), this.#n.outbox.appendControl(e), this.#O(), n.promise;
-	}
-	#S() {
-		if (this.#o) throw this.#o;
-		if (this.#s || this.#c) throw i("session_closed", "stream", "closed", "an open stream");
-	}
-	get #C() {
-		let { outbox: e, asked: t, ready: n } = this.#n, r = this.#r ? 1 : z, i = Math.max(1, Math.floor(r * I(t) / F)), a = n.maxMessageBytes - n.maxMessageBytes % e.unitBytes;
-		return Math.max(e.unitBytes, Math.min(i * e.unitBytes, a));
-	}
-	#w(e, t) {
-		return ve(e, this.#e, this.#n, this.#t, (e) => this.#E(e), t, () => !this.#c && !this.#s);
-	}
-	async #T(e) {
-		this.#g = setInterval(() => this.#j(), B), this.#_ = performance.now();
-		try {
-			for (let t = e;;) {
-				this.#a = t, this.#v = null, this.#O();
-				let e = await t.ended;
-				if (this.#a = null, this.#c || this.#s && (e.isDone || e.isLost)) return;
-				if (!e.isLost || this.#n.token === null) throw e.error;
-				this.#i({
-					kind: "lost",
-					text: e.error.message
-				}), t = await this.#w(this.#t.giveUpMs ?? this.ready.resumeGraceMs, e), this.#i({
-					kind: "resumed",
-					text: this.ready.resampler ? `resampler ${this.ready.resampler}` : ""
-				});
-			}
-		} catch (e) {
-			this.#o ??= e instanceof r ? e : i("internal", "stream", String(e));
-		} finally {
-			this.#M();
-		}
-	}
-	#E(e) {
-		switch (e.type) {
-			case "frame":
-				this.#D(e);
-				break;
-			case "flushed":
-				this.#D(e), this.#p.shift()?.resolve(e);
-				break;
-			case "reset_done":
-				this.#m.shift()?.resolve();
-				break;
-			case "warning":
-				this.#i({
-					kind: "warning",
-					text: `${e.code}: ${e.message}`
-				});
-				break;
-			case "goaway": this.#i({
-				kind: "goaway",
-				text: `the service goes down in ${e.timeLeftMs} ms`
-			});
-		}
-		this.#O();
-	}
-	#D(e) {
-		this.#s || (this.#l.push(e), this.#u.notify());
-	}
-	#O() {
-		let e = this.#a;
-		if (!e?.isOpen) return;
-		this.#n.ackIsDue && e.send(this.#n.ack());
-		let { outbox: t } = this.#n;
-		for (let n = t.peek(this.#C); n; n = t.peek(this.#C)) {
-			if (e.bufferedBytes > Me) {
-				this.#A(Ne);
-				return;
-			}
-			if (n.kind === "chunk") {
-				let e = this.#r?.delayMs(n.epoch, (n.byte + n.data.length) / t.unitBytes, performance.now()) ?? 0;
-				if (e > 0) {
-					this.#A(e);
-					return;
-				}
-				if (!this.#k) return;
-			}
-			e.send(this.#n.encoded(n)), this.#n.sent(n, performance.now()), this.#d.notify();
-		}
-	}
-	get #k() {
-		let { inFlightFrames: e } = this.#n.meter;
-		return e <= this.ready.creditFrames && e + this.#l.length < this.#t.maxReceivedFrames;
-	}
-	#A(e) {
-		this.#h ??= setTimeout(() => {
-			this.#h = null, this.#O();
-		}, e);
-	}
-	#j() {
-		let e = performance.now(), t = e - this.#_ > 5 * B;
-		this.#_ = e;
-		let n = this.#a;
-		n?.isOpen && (this.#v === null || n.heardAtMs > this.#v || t ? (this.#v = null, e - n.heardAtMs > this.#t.pingIntervalMs && (n.send("{\"type\":\"ping\"}"), this.#v = e)) : e - this.#v > this.#t.pingTimeoutMs && n.abandon(`nothing heard for ${this.#t.pingTimeoutMs} ms after a ping`));
-	}
-	#M() {
-		this.#c = !0, clearInterval(this.#g ?? void 0), clearTimeout(this.#h ?? void 0);
-		let e = this.#o ?? i("session_closed", "stream", "closed before this was answered", "an open stream");
-		for (let { promise: t, reject: n } of [...this.#p.splice(0), ...this.#m.splice(0)]) t.catch(() => {}), n(e);
-		this.#u.notify(), this.#d.notify(), this.#f.notify();
 	}
 };
 // client/src/clip.ts
-async function Pe(e, t, n = {}, r = {}) {
-	return (await H(e, t, {
+async function Ie(e, t, n = {}, r = {}) {
+	return (await V(e, t, {
 		...n,
 		mode: "encode"
 	}, r)).codes;
 }
-async function Fe(e, t, n = {}) {
-	let { pcm: r } = await H(e, t.data, {
+async function Le(e, t, n = {}) {
+	let { pcm: r } = await V(e, t.data, {
 		mode: "decode",
 		levels: t.levels,
 		sampleFormat: "f32le"
 	}, n);
 	return t.samples === null ? r : r.slice(0, t.samples);
 }
-async function Ie(e, t, n = {}, r = {}) {
-	let { flushed: i, ...a } = await H(e, t, {
+async function Re(e, t, n = {}, r = {}) {
+	let { flushed: i, ...a } = await V(e, t, {
 		...n,
 		mode: "echo",
 		echoCodes: !0
@@ -970,8 +997,8 @@ async function Ie(e, t, n = {}, r = {}) {
 		pcm: a.pcm.slice(0, i.receivedSamples)
 	};
 }
-async function H(e, t, n, r) {
-	let i = await V.connect(e, n, r);
+async function V(e, t, n, r) {
+	let i = await B.connect(e, n, r);
 	try {
 		let { levels: e } = i.ready, n = [], r = [], a = i.run([t]), o = await a.next();
 		for (; !o.done; o = await a.next()) o.value.codes && n.push(o.value.codes), o.value.pcm && r.push(o.value.pcm);
@@ -982,22 +1009,22 @@ async function H(e, t, n, r) {
 				levels: e,
 				frames: n.length,
 				samples: s.samples,
-				data: U(n, new Uint16Array(n.length * e))
+				data: H(n, new Uint16Array(n.length * e))
 			},
-			pcm: U(r, new Float32Array(r.reduce((e, t) => e + t.length, 0)))
+			pcm: H(r, new Float32Array(r.reduce((e, t) => e + t.length, 0)))
 		};
 	} finally {
 		await i.close();
 	}
 }
-function U(e, t) {
+function H(e, t) {
 	let n = 0;
 	for (let r of e) t.set(r, n), n += r.length;
 	return t;
 }
 // client/src/codes.ts
-var W = "NUMPY", G = "MIMI", K = 8, q = 64, J = 32767;
-function Le(e, t) {
+var U = "NUMPY", W = "MIMI", G = 8, K = 64, q = 32767;
+function ze(e, t) {
 	if (t >= e.levels) return e;
 	let n = new Uint16Array(e.frames * t);
 	for (let r = 0; r < e.frames; r += 1) n.set(e.data.subarray(r * e.levels, r * e.levels + t), r * t);
@@ -1007,38 +1034,38 @@ function Le(e, t) {
 		data: n
 	};
 }
-function Re({ levels: e, frames: t, data: n }) {
-	let r = `{'descr': '${n.some((e) => e > J) ? "<u2" : "<i2"}', 'fortran_order': False, 'shape': (${e}, ${t}), }`, i = Math.ceil((10 + r.length + 1) / q) * q - 10, a = new Uint8Array(10 + i + 2 * n.length), o = new DataView(a.buffer);
-	a.set(Uint8Array.from(`${W}\x01\x00`, (e) => e.charCodeAt(0))), o.setUint16(8, i, !0), a.set(new TextEncoder().encode(`${r.padEnd(i - 1)}\n`), 10);
+function Be({ levels: e, frames: t, data: n }) {
+	let r = `{'descr': '${n.some((e) => e > q) ? "<u2" : "<i2"}', 'fortran_order': False, 'shape': (${e}, ${t}), }`, i = Math.ceil((10 + r.length + 1) / K) * K - 10, a = new Uint8Array(10 + i + 2 * n.length), o = new DataView(a.buffer);
+	a.set(Uint8Array.from(`${U}\x01\x00`, (e) => e.charCodeAt(0))), o.setUint16(8, i, !0), a.set(new TextEncoder().encode(`${r.padEnd(i - 1)}\n`), 10);
 	for (let r = 0; r < e; r += 1) for (let a = 0; a < t; a += 1) o.setUint16(10 + i + 2 * (r * t + a), n[a * e + r] ?? 0, !0);
 	return a;
 }
-function ze({ levels: e, data: t }) {
-	let n = new Uint8Array(K + 2 * t.length), r = new DataView(n.buffer);
-	return n.set(new TextEncoder().encode(G)), r.setInt32(4, e, !0), t.forEach((e, t) => {
-		if (e > J) throw i("codes_file", ".mimi", `a code of ${e}`, "codes of at most 32767");
-		r.setUint16(K + 2 * t, e, !0);
+function Ve({ levels: e, data: t }) {
+	let n = new Uint8Array(G + 2 * t.length), r = new DataView(n.buffer);
+	return n.set(new TextEncoder().encode(W)), r.setInt32(4, e, !0), t.forEach((e, t) => {
+		if (e > q) throw i("codes_file", ".mimi", `a code of ${e}`, "codes of at most 32767");
+		r.setUint16(G + 2 * t, e, !0);
 	}), n;
 }
-function Be(e, t = "codes") {
+function He(e, t = "codes") {
 	let n = String.fromCharCode(...e.subarray(0, 6));
-	return n === W ? Ve(e, t) : n.startsWith(G) ? He(e, t) : Ue(e, t);
+	return n === U ? Ue(e, t) : n.startsWith(W) ? We(e, t) : Ge(e, t);
 }
-function Ve(e, t) {
+function Ue(e, t) {
 	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e[6] === 1, i = r ? 10 : 12;
-	if (e.length < i) throw X(t, "a header that is cut off");
+	if (e.length < i) throw Y(t, "a header that is cut off");
 	let a = i + (r ? n.getUint16(8, !0) : n.getUint32(8, !0)), o = new TextDecoder("latin1").decode(e.subarray(i, a)), s = /'descr': *'<([iu])([248])'/.exec(o), c = /'shape': *\((\d+), *(\d+)\)/.exec(o);
-	if (!s || !c || !/'fortran_order': *False/.test(o)) throw X(t, o.trim().slice(0, 80) || "no header");
+	if (!s || !c || !/'fortran_order': *False/.test(o)) throw Y(t, o.trim().slice(0, 80) || "no header");
 	let [l, u, d] = [
 		Number(c[1]),
 		Number(c[2]),
 		Number(s[2])
 	];
-	if (l < 1 || e.length !== a + l * u * d) throw X(t, `${e.length - a} bytes of ${l} x ${u} codes`);
+	if (l < 1 || e.length !== a + l * u * d) throw Y(t, `${e.length - a} bytes of ${l} x ${u} codes`);
 	let f = new Uint16Array(l * u);
 	for (let e = 0; e < l; e += 1) for (let r = 0; r < u; r += 1) {
 		let i = a + d * (e * u + r), o = d === 2 ? n.getInt16(i, !0) : d === 4 ? n.getInt32(i, !0) : Number(n.getBigInt64(i, !0));
-		f[r * l + e] = Y(s[1] === "u" && d === 2 ? o & 65535 : o, t);
+		f[r * l + e] = J(s[1] === "u" && d === 2 ? o & 65535 : o, t);
 	}
 	return {
 		levels: l,
@@ -1047,10 +1074,10 @@ function Ve(e, t) {
 		data: f
 	};
 }
-function He(e, t) {
-	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e.length < K ? 0 : n.getInt32(4, !0), i = (e.length - K) / 2;
-	if (r < 1 || !Number.isInteger(i / r)) throw X(t, `${r} levels, ${e.length} bytes`);
-	let a = Uint16Array.from({ length: i }, (e, r) => Y(n.getInt16(K + 2 * r, !0), t));
+function We(e, t) {
+	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e.length < G ? 0 : n.getInt32(4, !0), i = (e.length - G) / 2;
+	if (r < 1 || !Number.isInteger(i / r)) throw Y(t, `${r} levels, ${e.length} bytes`);
+	let a = Uint16Array.from({ length: i }, (e, r) => J(n.getInt16(G + 2 * r, !0), t));
 	return {
 		levels: r,
 		frames: i / r,
@@ -1058,16 +1085,16 @@ function He(e, t) {
 		data: a
 	};
 }
-function Ue(e, t) {
+function Ge(e, t) {
 	let n;
 	try {
 		n = JSON.parse(new TextDecoder().decode(e));
 	} catch {
-		throw X(t, "neither of them");
+		throw Y(t, "neither of them");
 	}
 	let r = l(n) ? n.codes : null;
-	if (!Array.isArray(r) || r.length === 0 || !r.every((e) => Array.isArray(e) && e.length === r[0].length)) throw X(t, "JSON without codes[level][frame]");
-	let [i, a] = [r.length, r[0].length], o = Uint16Array.from({ length: i * a }, (e, n) => Y(r[n % i][Math.floor(n / i)], t)), s = n.samples;
+	if (!Array.isArray(r) || r.length === 0 || !r.every((e) => Array.isArray(e) && e.length === r[0].length)) throw Y(t, "JSON without codes[level][frame]");
+	let [i, a] = [r.length, r[0].length], o = Uint16Array.from({ length: i * a }, (e, n) => J(r[n % i][Math.floor(n / i)], t)), s = n.samples;
 	return {
 		levels: i,
 		frames: a,
@@ -1075,15 +1102,15 @@ function Ue(e, t) {
 		data: o
 	};
 }
-function Y(e, t) {
-	if (!Number.isInteger(e) || e < 0 || e > 65535) throw X(t, `the code ${JSON.stringify(e)}`);
+function J(e, t) {
+	if (!Number.isInteger(e) || e < 0 || e > 65535) throw Y(t, `the code ${JSON.stringify(e)}`);
 	return e;
 }
-function X(e, t) {
+function Y(e, t) {
 	return i("codes_file", e, t, ".npy [levels, frames], .mimi, or JSON of the service");
 }
 // client/src/jitter-buffer.ts
-var We = 5, Ge = 120, Ke = 2e3, qe = 1e4, Je = 20, Ye = class {
+var Ke = 5, qe = 120, X = 2e3, Je = 1e4, Ye = 20, Xe = class {
 	#e;
 	#t;
 	#n;
@@ -1109,7 +1136,7 @@ var We = 5, Ge = 120, Ke = 2e3, qe = 1e4, Je = 20, Ye = class {
 	#S = 0;
 	constructor({ sampleRateHz: e, channels: t = 1, targetMs: n = 160, mostTargetMs: r = 1280, capacityMs: i = 8e3 }) {
 		let a = (t) => Math.round(t * e / 1e3);
-		this.#n = a(We), this.#e = Array.from({ length: t }, () => new Float32Array(a(i))), this.#t = Array.from({ length: t }, () => new Float32Array(this.#n)), this.#a = this.#r = a(n), this.#i = a(r), this.#o = a(Ge), this.#s = a(Ke), this.#c = a(qe), this.#l = a(Je);
+		this.#n = a(Ke), this.#e = Array.from({ length: t }, () => new Float32Array(a(i))), this.#t = Array.from({ length: t }, () => new Float32Array(this.#n)), this.#a = this.#r = a(n), this.#i = a(r), this.#o = a(qe), this.#s = a(X), this.#c = a(Je), this.#l = a(Ye);
 	}
 	get report() {
 		return {
@@ -1176,7 +1203,7 @@ function Z(e) {
 	return .5 - .5 * Math.cos(Math.PI * e);
 }
 // client/src/resampler.ts
-var Xe = 48, Ze = 9, Qe = class {
+var Ze = 48, Qe = 9, $e = class {
 	lookaheadSamples;
 	#e;
 	#t;
@@ -1188,8 +1215,8 @@ var Xe = 48, Ze = 9, Qe = class {
 	constructor(e, t) {
 		let n = Q(e, t);
 		this.#e = t / n, this.#t = e / n;
-		let r = Math.min(1, t / e) * .94, i = e === t ? 0 : Math.ceil(Xe / r);
-		this.lookaheadSamples = i, this.#n = i === 0 ? [] : Array.from({ length: this.#e }, (e, t) => $e(t / this.#e, i, r)), this.#r = new Float32Array(i === 0 ? 0 : i - 1), this.#i = 1 - i;
+		let r = Math.min(1, t / e) * .94, i = e === t ? 0 : Math.ceil(Ze / r);
+		this.lookaheadSamples = i, this.#n = i === 0 ? [] : Array.from({ length: this.#e }, (e, t) => et(t / this.#e, i, r)), this.#r = new Float32Array(i === 0 ? 0 : i - 1), this.#i = 1 - i;
 	}
 	push(e) {
 		if (this.lookaheadSamples === 0) return new Float32Array(e);
@@ -1214,14 +1241,14 @@ var Xe = 48, Ze = 9, Qe = class {
 		return this.#r = this.#r.slice(Math.max(0, r - this.#i)), this.#i = Math.max(r, this.#i), t;
 	}
 };
-function $e(e, t, n) {
+function et(e, t, n) {
 	let r = Float64Array.from({ length: 2 * t }, (r, i) => {
 		let a = i - t + 1 - e, o = Math.PI * n * a;
-		return (o === 0 ? 1 : Math.sin(o) / o) * et(Ze * Math.sqrt(Math.max(0, 1 - (a / t) ** 2)));
+		return (o === 0 ? 1 : Math.sin(o) / o) * tt(Qe * Math.sqrt(Math.max(0, 1 - (a / t) ** 2)));
 	}), i = r.reduce((e, t) => e + t, 0);
 	return Float32Array.from(r, (e) => e / i);
 }
-function et(e) {
+function tt(e) {
 	let [t, n] = [1, 1];
 	for (let r = 1; n > 1e-12 * t; r += 1) n *= (e / (2 * r)) ** 2, t += n;
 	return t;
@@ -1231,8 +1258,8 @@ function Q(e, t) {
 }
 // client/src/wav.ts
 var $ = 44;
-function tt(e, t = 24e3) {
-	let n = e instanceof Int16Array ? e : D(e), r = new Uint8Array($ + 2 * n.length), i = new DataView(r.buffer), a = (e, t) => r.set(new TextEncoder().encode(t), e);
+function nt(e, t = 24e3) {
+	let n = e instanceof Int16Array ? e : N(e), r = new Uint8Array($ + 2 * n.length), i = new DataView(r.buffer), a = (e, t) => r.set(new TextEncoder().encode(t), e);
 	return a(0, "RIFF"), i.setUint32(4, r.length - 8, !0), a(8, "WAVEfmt "), i.setUint32(16, 16, !0), i.setUint16(20, 1, !0), i.setUint16(22, 1, !0), i.setUint32(24, t, !0), i.setUint32(28, 2 * t, !0), i.setUint16(32, 2, !0), i.setUint16(34, 16, !0), a(36, "data"), i.setUint32(40, 2 * n.length, !0), r.set(new Uint8Array(n.buffer, n.byteOffset, n.byteLength), $), r;
 }
-export { e as ERROR_CODES, Ye as JitterBuffer, r as MimiError, V as MimiStream, Qe as Resampler, Fe as decode, Ie as duplex, Pe as encode, Le as firstLevels, Be as parseCodes, o as refusalOfAnswer, m as requestToken, d as streamUrl, O as toFloat32, D as toInt16, ze as toMimi, Re as toNpy, tt as toWav };
+export { e as ERROR_CODES, Xe as JitterBuffer, r as MimiError, B as MimiStream, $e as Resampler, Le as decode, Re as duplex, Ie as encode, ze as firstLevels, He as parseCodes, o as refusalOfAnswer, m as requestToken, d as streamUrl, P as toFloat32, N as toInt16, Ve as toMimi, Be as toNpy, nt as toWav };

@@ -93,17 +93,18 @@ function t(e) {
 }
 // studio/src/worklets/player-worklet.ts
 var n = .01, r = 1024, i = 4096, a = class extends AudioWorkletProcessor {
-	#e = new e({
-		sampleRateHz: sampleRate,
-		channels: 2
-	});
+	#e;
 	#t = [new Float32Array(i), new Float32Array(i)];
 	#n = [0, 0];
 	#r = [0, 0];
 	#i = !1;
 	#a = 0;
-	constructor(e) {
-		super(), this.#s(e.processorOptions.listen), this.#n = [...this.#r], this.port.onmessage = (e) => this.#o(e.data);
+	constructor({ processorOptions: { listen: t, targetMs: n } }) {
+		super(), this.#e = new e({
+			sampleRateHz: sampleRate,
+			channels: 2,
+			targetMs: n
+		}), this.#s(t), this.#n = [...this.#r], this.port.onmessage = (e) => this.#o(e.data);
 	}
 	process(e, t) {
 		let i = t[0]?.[0], a = i?.length ?? 0, [s, c] = [this.#t[0].subarray(0, a), this.#t[1].subarray(0, a)];

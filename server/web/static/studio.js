@@ -56,17 +56,17 @@ function c(e) {
 // client/src/access.ts
 var l = "/v1/stream";
 function u(e, t = "") {
-	let n = h(e);
+	let n = m(e);
 	return n.protocol = n.protocol.replace("http", "ws"), n.pathname = n.pathname === "/" ? l : n.pathname, t && n.searchParams.set("token", t), n;
 }
 function d(e, t) {
-	let n = h(e);
+	let n = m(e);
 	return n.protocol = n.protocol.replace("ws", "http"), n.pathname = n.pathname.replace(/\/v1\/stream$/, "/").replace(/\/*$/, `/${t}`), n.search = "", n;
 }
 function f(e) {
 	return e ? { Authorization: `Bearer ${String.fromCharCode(...new TextEncoder().encode(e))}` } : {};
 }
-async function p(e, t, n = "stream") {
+async function ee(e, t, n = "stream") {
 	let r = d(e, "v1/token");
 	r.searchParams.set("scope", n);
 	let i;
@@ -77,16 +77,16 @@ async function p(e, t, n = "stream") {
 			cache: "no-store"
 		});
 	} catch (t) {
-		throw m(e, t);
+		throw p(e, t);
 	}
 	if (!i.ok) throw await a(i);
 	return (await i.json()).token;
 }
-function m(e, t) {
+function p(e, t) {
 	let n = t instanceof Error ? t.message : String(t);
 	return r("unavailable", String(e).split("?", 1)[0] ?? "", n, "a service that can be reached");
 }
-function h(e) {
+function m(e) {
 	try {
 		let t = new URL(e);
 		if (/^(http|ws)s?:$/.test(t.protocol) && !t.hash) return t;
@@ -94,61 +94,61 @@ function h(e) {
 	throw r("setting", "url", `'${e}'`, "ws://HOST:PORT or wss://HOST:PORT, the path /v1/stream may be left out");
 }
 // client/src/messages.ts
-var ee = "mimi.v1", te = 1, g = 16, ne = 1, re = 2, ie = 64;
-function ae(e) {
+var te = "mimi.v1", ne = 1, re = 16, ie = 1, ae = 2, oe = 64;
+function se(e) {
 	let t;
 	try {
 		t = JSON.parse(e);
 	} catch {
-		throw b("text message", e);
+		throw v("text message", e);
 	}
-	if (!c(t)) throw b("text message", e);
-	let n = Object.hasOwn(se, String(t.type)) ? se[String(t.type)] : void 0;
+	if (!c(t)) throw v("text message", e);
+	let n = Object.hasOwn(le, String(t.type)) ? le[String(t.type)] : void 0;
 	return n ? n(t) : null;
 }
-function oe(e, t) {
-	if (e.byteLength < g) throw b("frame", `${e.byteLength} bytes`);
+function ce(e, t) {
+	if (e.byteLength < re) throw v("frame", `${e.byteLength} bytes`);
 	let n = new DataView(e), [r, i, a] = [
 		n.getUint8(0),
 		n.getUint8(1),
 		n.getUint16(2, !0)
-	], o = e.byteLength - g;
-	if (r !== te) throw b("frame.version", String(r));
+	], o = e.byteLength - re;
+	if (r !== ne) throw v("frame.version", String(r));
 	let s = {
 		type: "frame",
 		sequence: n.getUint32(4, !0),
 		position: Number(n.getBigUint64(8, !0)),
 		latencyMs: null
-	}, c = e.slice(g);
-	if (i === ne && o === 2 * a) return {
+	}, c = e.slice(re);
+	if (i === ie && o === 2 * a) return {
 		...s,
 		codes: new Uint16Array(c)
 	};
-	if (i === re && a === 1 && o % (t === "s16le" ? 2 : 4) == 0) return {
+	if (i === ae && a === 1 && o % (t === "s16le" ? 2 : 4) == 0) return {
 		...s,
 		pcm: t === "s16le" ? Float32Array.from(new Int16Array(c), (e) => e / 32768) : new Float32Array(c)
 	};
-	throw b("frame", `kind ${i}, width ${a}, ${o} bytes`);
+	throw v("frame", `kind ${i}, width ${a}, ${o} bytes`);
 }
-var se = {
-	ready: ce,
+var le = {
+	ready: ue,
 	flushed: (e) => ({
 		type: "flushed",
-		frames: y(e, "frames"),
-		samples: y(e, "samples"),
-		paddedSamples: y(e, "padded_samples"),
-		receivedSamples: y(e, "received_samples"),
-		sentSamples: y(e, "sent_samples"),
-		flushes: y(e, "flushes")
+		frames: _(e, "frames"),
+		samples: _(e, "samples"),
+		paddedSamples: _(e, "padded_samples"),
+		receivedSamples: _(e, "received_samples"),
+		sentSamples: _(e, "sent_samples"),
+		flushes: _(e, "flushes")
 	}),
 	reset_done: (e) => ({
 		type: "reset_done",
-		epoch: y(e, "epoch")
+		epoch: _(e, "epoch")
 	}),
 	checkpoint: (e) => ({
 		type: "checkpoint",
-		position: y(e, "position"),
-		epoch: y(e, "epoch")
+		position: _(e, "position"),
+		epoch: _(e, "epoch")
 	}),
 	warning: (e) => ({
 		type: "warning",
@@ -157,21 +157,21 @@ var se = {
 	}),
 	goaway: (e) => ({
 		type: "goaway",
-		timeLeftMs: y(e, "time_left_ms"),
-		resumeToken: _(e.resume_token)
+		timeLeftMs: _(e, "time_left_ms"),
+		resumeToken: h(e.resume_token)
 	}),
 	error: (e) => ({
 		type: "error",
 		error: i(e)
 	})
 };
-function ce(e) {
+function ue(e) {
 	let [t, n, r, i] = [
-		v(e, "settings"),
-		v(e, "codec"),
-		v(e, "limits"),
-		v(e, "model")
-	], a = (t) => t in e ? y(e, t) : 0;
+		g(e, "settings"),
+		g(e, "codec"),
+		g(e, "limits"),
+		g(e, "model")
+	], a = (t) => t in e ? _(e, t) : 0;
 	return {
 		type: "ready",
 		session: String(e.session),
@@ -182,39 +182,39 @@ function ce(e) {
 			numerics: String(i.numerics)
 		},
 		settings: t,
-		levels: y(t, "levels", 1),
-		sampleRateHz: y(n, "sample_rate", 1),
-		frameSamples: y(n, "frame_samples", 1),
-		codebookEntries: y(n, "codebook_entries", 1),
-		creditFrames: y(e, "credit_frames", 1),
-		maxMessageBytes: y(r, "max_message_bytes", 1),
+		levels: _(t, "levels", 1),
+		sampleRateHz: _(n, "sample_rate", 1),
+		frameSamples: _(n, "frame_samples", 1),
+		codebookEntries: _(n, "codebook_entries", 1),
+		creditFrames: _(e, "credit_frames", 1),
+		maxMessageBytes: _(r, "max_message_bytes", 1),
 		resumed: e.resumed === !0,
-		resumeToken: _(e.resume_token),
+		resumeToken: h(e.resume_token),
 		resumeGraceMs: a("resume_grace_ms"),
 		epoch: a("epoch"),
 		position: a("position"),
 		flushes: a("flushes"),
-		resampler: _(e.resampler)
+		resampler: h(e.resampler)
 	};
 }
-function _(e) {
+function h(e) {
 	return typeof e == "string" ? e : null;
 }
-function v(e, t) {
+function g(e, t) {
 	let n = e[t];
-	if (!c(n)) throw b(t, JSON.stringify(n));
+	if (!c(n)) throw v(t, JSON.stringify(n));
 	return n;
 }
-function y(e, t, n = 0) {
+function _(e, t, n = 0) {
 	let r = e[t];
-	if (!Number.isSafeInteger(r) || r < n) throw b(t, JSON.stringify(r));
+	if (!Number.isSafeInteger(r) || r < n) throw v(t, JSON.stringify(r));
 	return r;
 }
-function b(e, t) {
-	return r("unavailable", `service: ${e}`, (t ?? "nothing").slice(0, ie), "a message of mimi.v1");
+function v(e, t) {
+	return r("unavailable", `service: ${e}`, (t ?? "nothing").slice(0, oe), "a message of mimi.v1");
 }
 // client/src/timing.ts
-var le = 2048, ue = 1e-6, de = class {
+var de = 2048, fe = 1e-6, pe = class {
 	#e;
 	#t = -1;
 	#n = 0;
@@ -224,7 +224,7 @@ var le = 2048, ue = 1e-6, de = class {
 	delayMs(e, t, n) {
 		return e > this.#t && (this.#t = e, this.#n = n), e < this.#t ? 0 : Math.max(0, this.#n + 1e3 * t / this.#e - n);
 	}
-}, fe = class {
+}, me = class {
 	sentFrames = 0;
 	answeredFrames = 0;
 	#e;
@@ -244,7 +244,7 @@ var le = 2048, ue = 1e-6, de = class {
 		});
 	}
 	flushSent(e) {
-		let t = Math.ceil(this.sentFrames - ue);
+		let t = Math.ceil(this.sentFrames - fe);
 		this.#n += Math.max(0, t - this.sentFrames), this.sentFrames = Math.max(t, this.sentFrames), this.#r.push({
 			frames: this.sentFrames,
 			atMs: e
@@ -253,10 +253,10 @@ var le = 2048, ue = 1e-6, de = class {
 	answered(e, t) {
 		this.answeredFrames = Math.max(this.answeredFrames, e + 1);
 		let n = 0;
-		for (; (this.#r[n]?.frames ?? 1e400) < e + 1 - ue;) n += 1;
+		for (; (this.#r[n]?.frames ?? 1e400) < e + 1 - fe;) n += 1;
 		this.#r.splice(0, n);
 		let [r] = this.#r;
-		return r ? (this.#t.push(t - r.atMs), this.#t.length > le && this.#t.shift(), t - r.atMs) : null;
+		return r ? (this.#t.push(t - r.atMs), this.#t.length > de && this.#t.shift(), t - r.atMs) : null;
 	}
 	get inFlightFrames() {
 		return Math.max(0, this.sentFrames - this.answeredFrames);
@@ -266,35 +266,35 @@ var le = 2048, ue = 1e-6, de = class {
 		return t[Math.min(t.length - 1, Math.floor(e / 100 * t.length))] ?? null;
 	}
 };
-function* pe(e, t, n = Math.random) {
+function* he(e, t, n = Math.random) {
 	for (let r = e;; r = Math.min(t, 2 * r)) yield n() * r;
 }
 // client/src/waiting.ts
-function x() {
+function y() {
 	let e = {};
 	return e.promise = new Promise((t, n) => {
 		e.resolve = t, e.reject = n;
 	}), e;
 }
-var me = class {
-	#e = x();
+var ge = class {
+	#e = y();
 	wait() {
 		return this.#e.promise;
 	}
 	notify() {
-		this.#e.resolve(), this.#e = x();
+		this.#e.resolve(), this.#e = y();
 	}
-}, he = 1e3, ge = 1011, _e = [
+}, _e = 1e3, ve = 1011, ye = [
 	1001,
 	1005,
 	1006,
 	1012,
 	1013
-], ve = 4e3, ye = 1, be = [
+], be = 4e3, xe = 1, Se = [
 	502,
 	503,
 	504
-], xe = class e {
+], Ce = class e {
 	ended;
 	heardAtMs = performance.now();
 	#e;
@@ -304,35 +304,35 @@ var me = class {
 	constructor(e, t, n) {
 		this.#e = e, this.#t = t, this.#n = n, this.ended = new Promise((e) => {
 			this.#r = e;
-		}), e.binaryType = "arraybuffer", e.onopen = () => e.send(t.opening()), e.onerror = () => {}, e.onmessage = ({ data: e }) => this.#i(e), e.onclose = ({ code: e, reason: t }) => this.#r(we(e, t));
+		}), e.binaryType = "arraybuffer", e.onopen = () => e.send(t.opening()), e.onerror = () => {}, e.onmessage = ({ data: e }) => this.#i(e), e.onclose = ({ code: e, reason: t }) => this.#r(Ee(e, t));
 	}
 	static async open(t, r, i, a) {
 		let o;
 		try {
-			o = await Ce(t, i);
+			o = await Te(t, i);
 		} catch (e) {
-			let r = e instanceof n ? e : m(t, e);
+			let r = e instanceof n ? e : p(t, e);
 			return {
 				error: r,
 				isLost: s(r) || r.code === "unavailable",
 				isDone: !1
 			};
 		}
-		let c = x(), l = new i.WebSocket(u(t, o), ee), d = !1, f = new e(l, r, (e) => {
+		let c = y(), l = new i.WebSocket(u(t, o), te), d = !1, f = new e(l, r, (e) => {
 			d ||= e.type === "ready", e.type === "ready" ? c.resolve("ready") : a(e);
-		}), p = setTimeout(() => f.abandon(`no answer within ${i.openTimeoutMs} ms`), i.openTimeoutMs), h = await Promise.race([c.promise, f.ended]);
-		if (clearTimeout(p), h === "ready") return f;
-		let te = !h.error.reason && h.error.code === "unavailable" && !d;
-		return r.beginAgain(h.error) ? {
-			...h,
+		}), ee = setTimeout(() => f.abandon(`no answer within ${i.openTimeoutMs} ms`), i.openTimeoutMs), m = await Promise.race([c.promise, f.ended]);
+		if (clearTimeout(ee), m === "ready") return f;
+		let ne = !m.error.reason && m.error.code === "unavailable" && !d;
+		return r.beginAgain(m.error) ? {
+			...m,
 			isLost: !0
-		} : te ? await Te(t, i, h) : h;
+		} : ne ? await De(t, i, m) : m;
 	}
 	get bufferedBytes() {
 		return this.#e.bufferedAmount;
 	}
 	get isOpen() {
-		return this.#e.readyState === ye;
+		return this.#e.readyState === xe;
 	}
 	send(e) {
 		this.#e.send(e);
@@ -345,7 +345,7 @@ var me = class {
 			error: e,
 			isLost: t,
 			isDone: !1
-		}), this.#e.onmessage = null, this.#e.close(ve);
+		}), this.#e.onmessage = null, this.#e.close(be);
 	}
 	#i(e) {
 		this.heardAtMs = performance.now();
@@ -364,33 +364,33 @@ var me = class {
 		}
 	}
 };
-async function Se(e, t, n, r, i, a, o = () => !0) {
+async function we(e, t, n, r, i, a, o = () => !0) {
 	let s = performance.now() + e;
-	for (let e of pe(r.firstDelayMs, r.longestDelayMs)) {
+	for (let e of he(r.firstDelayMs, r.longestDelayMs)) {
 		if (a) {
 			let t = Math.max(e, a.error.retryAfterMs ?? 0);
 			if (performance.now() + t > s || !o()) break;
 			await new Promise((e) => setTimeout(e, t));
 		}
-		let c = await xe.open(t, n, r, i);
-		if (c instanceof xe) return c;
+		let c = await Ce.open(t, n, r, i);
+		if (c instanceof Ce) return c;
 		if (!c.isLost) throw c.error;
 		a = c;
 	}
-	throw a?.error ?? m(t, "no time to try");
+	throw a?.error ?? p(t, "no time to try");
 }
-async function Ce(e, { token: t, key: n }) {
-	return t === void 0 ? n ? p(e, n) : "" : typeof t == "string" ? t : t();
+async function Te(e, { token: t, key: n }) {
+	return t === void 0 ? n ? ee(e, n) : "" : typeof t == "string" ? t : t();
 }
-function we(e, t) {
+function Ee(e, t) {
 	let n = o(e, t);
 	return {
 		error: n,
-		isLost: e === ge && n.code === "unavailable" || _e.includes(e) || s(n),
-		isDone: e === he
+		isLost: e === ve && n.code === "unavailable" || ye.includes(e) || s(n),
+		isDone: e === _e
 	};
 }
-async function Te(e, t, n) {
+async function De(e, t, n) {
 	try {
 		for (let n of ["readyz", "v1/info"]) {
 			let r = await fetch(d(e, n), {
@@ -402,7 +402,7 @@ async function Te(e, t, n) {
 				let e = await a(r);
 				return {
 					error: e,
-					isLost: s(e) || be.includes(r.status),
+					isLost: s(e) || Se.includes(r.status),
 					isDone: !1
 				};
 			}
@@ -416,41 +416,259 @@ async function Te(e, t, n) {
 	} catch (t) {
 		return {
 			...n,
-			error: m(e, t),
+			error: p(e, t),
 			isLost: !0
 		};
 	}
 }
+// client/src/settings.ts
+var Oe = [
+	"encode",
+	"decode",
+	"echo"
+], b = {
+	s16le: 2,
+	f32le: 4
+}, ke = 2, x = 12.5;
+function Ae(e) {
+	let { mode: t = "encode", sampleFormat: n = "s16le", sampleRateHz: i = 24e3, channels: a = 1, levels: o, numerics: s } = e;
+	if (!Oe.includes(t)) throw r("setting", "mode", String(t), Oe.join(" | "));
+	if (!(n in b)) throw r("setting", "sampleFormat", String(n), Object.keys(b).join(" | "));
+	return {
+		mode: t,
+		sampleFormat: n,
+		sampleRateHz: i,
+		channels: a,
+		hello: {
+			mode: t,
+			format: n,
+			sample_rate: i,
+			...t === "decode" ? {} : { channels: a },
+			...e.echoCodes ? { echo_codes: "on" } : {},
+			...e.freePace ? { pace: "free" } : {},
+			...o === void 0 ? {} : { levels: o },
+			...s === void 0 ? {} : { numerics: s }
+		}
+	};
+}
+function je({ mode: e, sampleFormat: t, channels: n }, r) {
+	return e === "decode" ? ke * r : b[t] * n;
+}
+function S({ mode: e, sampleRateHz: t }) {
+	return e === "decode" ? x : t;
+}
+function Me(e) {
+	let t = {
+		resume: !0,
+		giveUpMs: null,
+		waitForPlaceMs: 0,
+		firstDelayMs: 100,
+		longestDelayMs: 5e3,
+		openTimeoutMs: 1e4,
+		closeTimeoutMs: 5e3,
+		pingIntervalMs: 2e4,
+		pingTimeoutMs: 2e4,
+		maxUnsentBytes: 1 << 18,
+		maxHeldBytes: 1 << 25,
+		maxReceivedFrames: 256,
+		WebSocket: globalThis.WebSocket,
+		...e
+	};
+	if (typeof t.WebSocket != "function") throw r("unavailable", "WebSocket", "none on this platform", "Node 22 or newer, or the option WebSocket");
+	return t;
+}
+// client/src/conversation.ts
+var Ne = 8, Pe = 65536, Fe = 10, Ie = 1e3, Le = class {
+	#e;
+	#t;
+	#n;
+	#r;
+	#i;
+	#a = null;
+	#o = null;
+	#s = !1;
+	#c = !1;
+	#l = [];
+	#u = new ge();
+	#d = new ge();
+	#f = [];
+	#p = [];
+	#m = null;
+	#h = null;
+	#g = 0;
+	#_ = null;
+	room = new ge();
+	constructor(e, t, n, r, i) {
+		this.#e = e, this.#n = t, this.#t = n, this.#r = r ? new pe(S(t.asked)) : null, this.#i = i;
+	}
+	async open() {
+		this.#b(await this.#y(this.#t.waitForPlaceMs, null));
+	}
+	get waitingFrames() {
+		return this.#l.length;
+	}
+	flush() {
+		return this.#v("flush", this.#f);
+	}
+	reset() {
+		return this.#v("reset", this.#p);
+	}
+	fail(e) {
+		!this.#o && !this.#s && (this.#o = e instanceof n ? e : r("input", "source", String(e), "input to send"), this.#a?.fail(this.#o, !1), this.#E());
+	}
+	async next() {
+		for (;;) {
+			let e = this.#l.shift();
+			if (e) return this.pump(), e;
+			if (this.#o) throw this.#o;
+			if (this.#c || this.#s) return null;
+			await this.#u.wait();
+		}
+	}
+	async #v(e, t) {
+		this.requireOpen();
+		let n = y();
+		return t.push(n), this.#n.outbox.appendControl(e), this.pump(), n.promise;
+	}
+	async close() {
+		!this.#s && !this.#c && this.#n.outbox.appendControl("close"), this.#s = !0, this.#l = [], this.pump();
+		let e = setTimeout(() => this.#a?.abandon("closing took too long"), this.#t.closeTimeoutMs), t = setTimeout(() => this.#E(), this.#t.closeTimeoutMs);
+		for (; !this.#c;) await this.#d.wait();
+		clearTimeout(e), clearTimeout(t);
+	}
+	requireOpen() {
+		if (this.#o) throw this.#o;
+		if (this.#s || this.#c) throw r("session_closed", "stream", "closed", "an open stream");
+	}
+	get messageBytes() {
+		let { outbox: e, asked: t, ready: n } = this.#n, r = this.#r ? 1 : Ne, i = Math.max(1, Math.floor(r * S(t) / x)), a = n.maxMessageBytes - n.maxMessageBytes % e.unitBytes;
+		return Math.max(e.unitBytes, Math.min(i * e.unitBytes, a));
+	}
+	#y(e, t) {
+		return we(e, this.#e, this.#n, this.#t, (e) => this.#x(e), t, () => !this.#c && !this.#s);
+	}
+	async #b(e) {
+		this.#h = setInterval(() => this.#T(), Ie), this.#g = performance.now();
+		try {
+			for (let t = e;;) {
+				this.#a = t, this.#_ = null, this.pump();
+				let e = await t.ended;
+				if (this.#a = null, this.#c || this.#s && (e.isDone || e.isLost)) return;
+				if (!e.isLost || this.#n.token === null) throw e.error;
+				this.#i({
+					kind: "lost",
+					text: e.error.message
+				}), t = await this.#y(this.#t.giveUpMs ?? this.#n.ready.resumeGraceMs, e), this.#i({
+					kind: "resumed",
+					text: this.#n.ready.resampler ? `resampler ${this.#n.ready.resampler}` : ""
+				});
+			}
+		} catch (e) {
+			this.#o ??= e instanceof n ? e : r("internal", "stream", String(e));
+		} finally {
+			this.#E();
+		}
+	}
+	#x(e) {
+		switch (e.type) {
+			case "frame":
+				this.#S(e);
+				break;
+			case "flushed":
+				this.#S(e), this.#f.shift()?.resolve(e);
+				break;
+			case "reset_done":
+				this.#p.shift()?.resolve();
+				break;
+			case "warning":
+				this.#i({
+					kind: "warning",
+					text: `${e.code}: ${e.message}`
+				});
+				break;
+			case "goaway": this.#i({
+				kind: "goaway",
+				text: `the service goes down in ${e.timeLeftMs} ms`
+			});
+		}
+		this.pump();
+	}
+	#S(e) {
+		this.#s || (this.#l.push(e), this.#u.notify());
+	}
+	pump() {
+		let e = this.#a;
+		if (!e?.isOpen) return;
+		this.#n.ackIsDue && e.send(this.#n.ack());
+		let { outbox: t } = this.#n;
+		for (let n = t.peek(this.messageBytes); n; n = t.peek(this.messageBytes)) {
+			if (e.bufferedBytes > Pe) {
+				this.#w(Fe);
+				return;
+			}
+			if (n.kind === "chunk") {
+				let e = this.#r?.delayMs(n.epoch, (n.byte + n.data.length) / t.unitBytes, performance.now()) ?? 0;
+				if (e > 0) {
+					this.#w(e);
+					return;
+				}
+				if (!this.#C) return;
+			}
+			e.send(this.#n.encoded(n)), this.#n.sent(n, performance.now()), this.room.notify();
+		}
+	}
+	get #C() {
+		let { inFlightFrames: e } = this.#n.meter;
+		return e <= this.#n.ready.creditFrames && e + this.#l.length < this.#t.maxReceivedFrames;
+	}
+	#w(e) {
+		this.#m ??= setTimeout(() => {
+			this.#m = null, this.pump();
+		}, e);
+	}
+	#T() {
+		let e = performance.now(), t = e - this.#g > 5 * Ie;
+		this.#g = e;
+		let n = this.#a;
+		n?.isOpen && (this.#_ === null || n.heardAtMs > this.#_ || t ? (this.#_ = null, e - n.heardAtMs > this.#t.pingIntervalMs && (n.send("{\"type\":\"ping\"}"), this.#_ = e)) : e - this.#_ > this.#t.pingTimeoutMs && n.abandon(`nothing heard for ${this.#t.pingTimeoutMs} ms after a ping`));
+	}
+	#E() {
+		this.#c = !0, clearInterval(this.#h ?? void 0), clearTimeout(this.#m ?? void 0);
+		let e = this.#o ?? r("session_closed", "stream", "closed before this was answered", "an open stream");
+		for (let { promise: t, reject: n } of [...this.#f.splice(0), ...this.#p.splice(0)]) t.catch(() => {}), n(e);
+		this.#u.notify(), this.room.notify(), this.#d.notify();
+	}
+};
 // client/src/payload.ts
-function Ee(e, t, n, i) {
+function Re(e, t, n, i) {
 	if (e instanceof Uint8Array) return new Uint8Array(e);
-	if (t.mode === "decode") return Oe(e, n, i);
+	if (t.mode === "decode") return Be(e, n, i);
 	if (e instanceof Uint16Array) throw r("input_type", "pcm", "Uint16Array", "Int16Array or Float32Array");
 	if (e.length % t.channels) throw r("input_shape", "pcm", `${e.length} samples`, `a multiple of ${t.channels}, one of each channel`);
 	if (e instanceof Float32Array && !e.every(Number.isFinite)) throw r("non_finite_input", "pcm", "NaN or infinity", "finite samples");
-	return t.sampleFormat === "s16le" ? C(e instanceof Int16Array ? e : S(e)) : C(e instanceof Float32Array ? e : De(e));
+	return t.sampleFormat === "s16le" ? w(e instanceof Int16Array ? e : C(e)) : w(e instanceof Float32Array ? e : ze(e));
 }
-function S(e) {
+function C(e) {
 	return Int16Array.from(e, (e) => {
 		let t = Math.max(-1, Math.min(1, e)) * 32768, n = Math.round(t), r = n - t === .5 && n % 2 != 0 ? n - 1 : n;
 		return Math.min(32767, r);
 	});
 }
-function De(e) {
+function ze(e) {
 	return Float32Array.from(e, (e) => e / 32768);
 }
-function Oe(e, t, n) {
+function Be(e, t, n) {
 	if (!(e instanceof Uint16Array)) throw r("input_type", "codes", e.constructor.name, "Uint16Array");
 	if (e.length % t) throw r("input_shape", "codes", `${e.length} numbers`, `a multiple of ${t}, one of each level`);
 	let i = e.findIndex((e) => e >= n);
 	if (i >= 0) throw r("code_range", `codes[level ${i % t}, frame ${Math.floor(i / t)}]`, String(e[i]), `0 .. ${n - 1}`);
-	return C(e);
+	return w(e);
 }
-function C(e) {
+function w(e) {
 	return new Uint8Array(new Uint8Array(e.buffer, e.byteOffset, e.byteLength));
 }
 // client/src/outbox.ts
-var ke = class {
+var Ve = class {
 	unitBytes;
 	unsentBytes = 0;
 	heldBytes = 0;
@@ -506,19 +724,19 @@ var ke = class {
 			epoch: e,
 			byte: t * this.unitBytes
 		};
-		if (w(n, this.#a) <= 0) return;
+		if (T(n, this.#a) <= 0) return;
 		let r = 0;
-		for (let e = this.#n[r]; e && r < this.#r && Ae(e, n); e = this.#n[r]) r += 1;
+		for (let e = this.#n[r]; e && r < this.#r && He(e, n); e = this.#n[r]) r += 1;
 		let i = this.#n[r];
-		r < this.#r && i?.kind === "chunk" && w(i, n) < 0 && (this.#c(r, n.byte - i.byte), this.#r += 1, r += 1), this.#l(r);
+		r < this.#r && i?.kind === "chunk" && T(i, n) < 0 && (this.#c(r, n.byte - i.byte), this.#r += 1, r += 1), this.#l(r);
 	}
 	rewind(e, t, n) {
 		let i = {
 			epoch: e,
 			byte: t * this.unitBytes
 		};
-		if (w(i, this.#i) > 0) throw r("internal", "resume", `a position behind the input, ${t}`, "at most its end");
-		if (w(i, this.#a) < 0) throw r("unavailable", "resume", `input from ${t} of epoch ${e} asked for again, which is forgotten`, "more room (maxHeldBytes)");
+		if (T(i, this.#i) > 0) throw r("internal", "resume", `a position behind the input, ${t}`, "at most its end");
+		if (T(i, this.#a) < 0) throw r("unavailable", "resume", `input from ${t} of epoch ${e} asked for again, which is forgotten`, "more room (maxHeldBytes)");
 		this.#r = this.#s(i, n);
 		let a = (e) => e.reduce((e, t) => e + (t.kind === "chunk" ? t.data.length : 0), 0);
 		this.heldBytes = a(this.#n.slice(0, this.#r)), this.unsentBytes = a(this.#n.slice(this.#r));
@@ -527,8 +745,8 @@ var ke = class {
 		for (let n = 0; n < this.#n.length; n += 1) {
 			let r = this.#n[n];
 			if (r.kind === "chunk") {
-				if (w(T(r), e) > 0) {
-					let t = w(r, e) < 0 ? e.byte - r.byte : 0;
+				if (T(E(r), e) > 0) {
+					let t = T(r, e) < 0 ? e.byte - r.byte : 0;
 					return t > 0 && this.#c(n, t), n + +(t > 0);
 				}
 			} else if (!(r.epoch < e.epoch || r.kind === "flush" && r.ordinal <= t)) return n;
@@ -550,87 +768,31 @@ var ke = class {
 		}
 	}
 	#l(e) {
-		for (let t of this.#n.splice(0, e)) t.kind === "chunk" ? (this.heldBytes -= t.data.length, this.#a = T(t)) : t.kind === "reset" && (this.#a = {
+		for (let t of this.#n.splice(0, e)) t.kind === "chunk" ? (this.heldBytes -= t.data.length, this.#a = E(t)) : t.kind === "reset" && (this.#a = {
 			epoch: t.epoch + 1,
 			byte: 0
 		});
 		this.#r -= e;
 	}
 };
-function w(e, t) {
+function T(e, t) {
 	return e.epoch - t.epoch || e.byte - t.byte;
 }
-function T(e) {
+function E(e) {
 	return {
 		epoch: e.epoch,
 		byte: e.byte + e.data.length
 	};
 }
-function Ae(e, t) {
-	return e.kind === "chunk" ? w(T(e), t) <= 0 : w(e, t) < 0;
-}
-// client/src/settings.ts
-var je = [
-	"encode",
-	"decode",
-	"echo"
-], E = {
-	s16le: 2,
-	f32le: 4
-}, Me = 2, D = 12.5;
-function Ne(e) {
-	let { mode: t = "encode", sampleFormat: n = "s16le", sampleRateHz: i = 24e3, channels: a = 1, levels: o, numerics: s } = e;
-	if (!je.includes(t)) throw r("setting", "mode", String(t), je.join(" | "));
-	if (!(n in E)) throw r("setting", "sampleFormat", String(n), Object.keys(E).join(" | "));
-	return {
-		mode: t,
-		sampleFormat: n,
-		sampleRateHz: i,
-		channels: a,
-		hello: {
-			mode: t,
-			format: n,
-			sample_rate: i,
-			...t === "decode" ? {} : { channels: a },
-			...e.echoCodes ? { echo_codes: "on" } : {},
-			...e.freePace ? { pace: "free" } : {},
-			...o === void 0 ? {} : { levels: o },
-			...s === void 0 ? {} : { numerics: s }
-		}
-	};
-}
-function Pe({ mode: e, sampleFormat: t, channels: n }, r) {
-	return e === "decode" ? Me * r : E[t] * n;
-}
-function O({ mode: e, sampleRateHz: t }) {
-	return e === "decode" ? D : t;
-}
-function Fe(e) {
-	let t = {
-		resume: !0,
-		giveUpMs: null,
-		waitForPlaceMs: 0,
-		firstDelayMs: 100,
-		longestDelayMs: 5e3,
-		openTimeoutMs: 1e4,
-		closeTimeoutMs: 5e3,
-		pingIntervalMs: 2e4,
-		pingTimeoutMs: 2e4,
-		maxUnsentBytes: 1 << 18,
-		maxHeldBytes: 1 << 25,
-		maxReceivedFrames: 256,
-		WebSocket: globalThis.WebSocket,
-		...e
-	};
-	if (typeof t.WebSocket != "function") throw r("unavailable", "WebSocket", "none on this platform", "Node 22 or newer, or the option WebSocket");
-	return t;
+function He(e, t) {
+	return e.kind === "chunk" ? T(E(e), t) <= 0 : T(e, t) < 0;
 }
 // client/src/protocol.ts
-var Ie = 8, Le = /* @__PURE__ */ new Set([
+var Ue = 8, We = /* @__PURE__ */ new Set([
 	"resume_refused",
 	"resume_lost",
 	"snapshot"
-]), Re = class {
+]), Ge = class {
 	asked;
 	token = null;
 	epoch = 0;
@@ -648,13 +810,13 @@ var Ie = 8, Le = /* @__PURE__ */ new Set([
 		this.asked = e, this.#e = t, this.#t = n;
 	}
 	get ready() {
-		return ze(this.#n);
+		return D(this.#n);
 	}
 	get outbox() {
-		return ze(this.#r);
+		return D(this.#r);
 	}
 	get meter() {
-		return ze(this.#i);
+		return D(this.#i);
 	}
 	opening() {
 		return JSON.stringify(this.token === null ? {
@@ -668,11 +830,11 @@ var Ie = 8, Le = /* @__PURE__ */ new Set([
 		});
 	}
 	beginAgain(e) {
-		return !Le.has(e.code) || this.token === null || this.epoch > 0 || !this.outbox.isWhole ? !1 : (this.token = null, !0);
+		return !We.has(e.code) || this.token === null || this.epoch > 0 || !this.outbox.isWhole ? !1 : (this.token = null, !0);
 	}
 	receive(e, t) {
-		if (typeof e != "string") return this.#l(oe(e, this.asked.sampleFormat), t);
-		let n = ae(e);
+		if (typeof e != "string") return this.#l(ce(e, this.asked.sampleFormat), t);
+		let n = se(e);
 		switch (n?.type) {
 			case "ready": return this.#c(n), n;
 			case "checkpoint": return this.outbox.release(n.epoch, n.position), n;
@@ -689,7 +851,7 @@ var Ie = 8, Le = /* @__PURE__ */ new Set([
 		e.kind === "flush" ? this.meter.flushSent(t) : e.kind === "chunk" && e.epoch === this.epoch && this.meter.sent(e.data.length / this.outbox.unitBytes, t), this.outbox.advance();
 	}
 	get ackIsDue() {
-		return this.token !== null && this.#a - this.#o >= Ie;
+		return this.token !== null && this.#a - this.#o >= Ue;
 	}
 	ack() {
 		return this.#o = this.#a, JSON.stringify({
@@ -699,11 +861,11 @@ var Ie = 8, Le = /* @__PURE__ */ new Set([
 		});
 	}
 	#c(e) {
-		if (this.#n && k(e) !== k(this.#n)) throw r("unavailable", "service", `another codec, ${k(e)}`, `${k(this.#n)}, as at the start`);
-		this.#n = e, this.token = this.#e ? e.resumeToken : null, !this.#r || !this.#i ? (this.#r = new ke(Pe(this.asked, e.levels), {
+		if (this.#n && O(e) !== O(this.#n)) throw r("unavailable", "service", `another codec, ${O(e)}`, `${O(this.#n)}, as at the start`);
+		this.#n = e, this.token = this.#e ? e.resumeToken : null, !this.#r || !this.#i ? (this.#r = new Ve(je(this.asked, e.levels), {
 			keeps: this.token !== null,
 			maxHeldBytes: this.#t
-		}), this.#i = new fe(O(this.asked) / D)) : (this.resumes += 1, this.#o = this.#a, this.#r.rewind(e.epoch, e.position, e.flushes), e.epoch === this.epoch && this.#i.restart(e.position));
+		}), this.#i = new me(S(this.asked) / x)) : (this.resumes += 1, this.#o = this.#a, this.#r.rewind(e.epoch, e.position, e.flushes), e.epoch === this.epoch && this.#i.restart(e.position));
 	}
 	#l(e, t) {
 		let { frameSamples: n } = this.ready;
@@ -722,79 +884,63 @@ var Ie = 8, Le = /* @__PURE__ */ new Set([
 		return e <= this.epoch ? !1 : (this.epoch = e, this.#a = this.#o = -1, this.#s = 0, this.outbox.release(e, 0), this.meter.restart(), !0);
 	}
 };
-function ze(e) {
+function D(e) {
 	if (e === null) throw r("unavailable", "stream", "no settings agreed yet", "an open stream");
 	return e;
 }
-function k({ model: e, levels: t }) {
+function O({ model: e, levels: t }) {
 	return `${e.sha256.slice(0, 12)}, ${e.numerics}, ${t} levels`;
 }
 // client/src/stream.ts
-var Be = 8, Ve = 65536, He = 10, Ue = 1e3, We = class e {
+var Ke = class e {
 	#e;
 	#t;
 	#n;
-	#r;
-	#i;
-	#a = null;
-	#o = null;
-	#s = !1;
-	#c = !1;
-	#l = [];
-	#u = new me();
-	#d = new me();
-	#f = new me();
-	#p = [];
-	#m = [];
-	#h = null;
-	#g = null;
-	#_ = 0;
-	#v = null;
 	constructor(e, t, { paced: n = !1, notify: r = () => {}, ...i }) {
-		this.#e = e, this.#t = Fe(i), this.#n = new Re(Ne(t), this.#t), this.#r = n ? new de(O(this.#n.asked)) : null, this.#i = r;
+		this.#e = Me(i), this.#t = new Ge(Ae(t), this.#e), this.#n = new Le(e, this.#t, this.#e, n, r);
 	}
 	static async connect(t, n = {}, r = {}) {
-		let i = new e(t, n, r), a = await i.#w(i.#t.waitForPlaceMs, null);
-		return i.#T(a), i;
+		let i = new e(t, n, r);
+		return await i.#n.open(), i;
 	}
 	get ready() {
-		return this.#n.ready;
+		return this.#t.ready;
 	}
 	get stats() {
-		let { meter: e, outbox: t, asked: n } = this.#n, r = (t) => e.percentileMs(t);
+		let { meter: e, outbox: t, asked: n } = this.#t, r = (t) => e.percentileMs(t);
 		return {
 			sentFrames: e.sentFrames,
 			answeredFrames: e.answeredFrames,
-			lagMs: 1e3 * Math.floor(e.inFlightFrames) / D,
-			unsentMs: 1e3 * t.unsentBytes / t.unitBytes / O(n),
-			waitingFrames: this.#l.length,
+			lagMs: 1e3 * Math.floor(e.inFlightFrames) / x,
+			unsentMs: 1e3 * t.unsentBytes / t.unitBytes / S(n),
+			waitingFrames: this.#n.waitingFrames,
 			latencyMs: {
 				p50: r(50),
 				p95: r(95),
 				p99: r(99),
 				max: r(100)
 			},
-			resumes: this.#n.resumes,
-			repeatedFrames: this.#n.repeatedFrames
+			resumes: this.#t.resumes,
+			repeatedFrames: this.#t.repeatedFrames
 		};
 	}
 	async send(e) {
-		this.#S();
-		let { levels: t, codebookEntries: n } = this.ready, { outbox: r } = this.#n, i = Ee(e, this.#n.asked, t, n);
-		for (let e = 0; e < i.length; e += this.#C) {
-			for (; r.unsentBytes >= this.#t.maxUnsentBytes;) this.#S(), await this.#d.wait();
-			this.#S(), r.append(i.subarray(e, e + this.#C)), this.#O();
+		this.#n.requireOpen();
+		let { levels: t, codebookEntries: n } = this.ready, { outbox: r } = this.#t, i = Re(e, this.#t.asked, t, n);
+		for (let e = 0; e < i.length; e += this.#n.messageBytes) {
+			for (; r.unsentBytes >= this.#e.maxUnsentBytes;) this.#n.requireOpen(), await this.#n.room.wait();
+			this.#n.requireOpen(), r.append(i.subarray(e, e + this.#n.messageBytes)), this.#n.pump();
 		}
 	}
 	async flush() {
-		return this.#x("flush", this.#p);
+		return this.#n.flush();
 	}
 	async reset() {
-		return this.#x("reset", this.#m);
+		return this.#n.reset();
 	}
 	async receive() {
 		for (;;) {
-			let e = await this.#b();
+			let e = await this.#n.next();
 			if (e?.type !== "flushed") return e;
 		}
 	}
@@ -802,149 +948,30 @@ var Be = 8, Ve = 65536, He = 10, Ue = 1e3, We = class e {
 		for (let e = await this.receive(); e; e = await this.receive()) yield e;
 	}
 	async *run(e) {
-		let t = this.#y(e);
+		let t = this.#r(e);
 		for (t.catch(() => {});;) {
-			let e = await this.#b();
+			let e = await this.#n.next();
 			if (e === null) throw await t, r("session_closed", "stream", "closed before this was answered", "an open stream");
 			if (e.type === "flushed") return e;
 			yield e;
 		}
 	}
-	async close() {
-		!this.#s && !this.#c && this.#n.outbox.appendControl("close"), this.#s = !0, this.#l = [], this.#O();
-		let e = setTimeout(() => this.#a?.abandon("closing took too long"), this.#t.closeTimeoutMs), t = setTimeout(() => this.#M(), this.#t.closeTimeoutMs);
-		for (; !this.#c;) await this.#f.wait();
-		clearTimeout(e), clearTimeout(t);
+	close() {
+		return this.#n.close();
 	}
 	async [Symbol.asyncDispose]() {
 		await this.close();
 	}
-	async #y(e) {
+	async #r(e) {
 		try {
 			for await (let t of e) await this.send(t);
 			await this.flush();
 		} catch (e) {
-			throw !this.#o && !this.#s && (this.#o = e instanceof n ? e : r("input", "source", String(e), "input to send"), this.#a?.fail(this.#o, !1), this.#M()), e;
+			throw this.#n.fail(e), e;
 		}
 	}
-	async #b() {
-		for (;;) {
-			let e = this.#l.shift();
-			if (e) return this.#O(), e;
-			if (this.#o) throw this.#o;
-			if (this.#c || this.#s) return null;
-			await this.#u.wait();
-		}
-	}
-	async #x(e, t) {
-		this.#S();
-		let n = x();
-		return t.push(n), this.#n.outbox.appendControl(e), this.#O(), n.promise;
-	}
-	#S() {
-		if (this.#o) throw this.#o;
-		if (this.#s || this.#c) throw r("session_closed", "stream", "closed", "an open stream");
-	}
-	get #C() {
-		let { outbox: e, asked: t, ready: n } = this.#n, r = this.#r ? 1 : Be, i = Math.max(1, Math.floor(r * O(t) / D)), a = n.maxMessageBytes - n.maxMessageBytes % e.unitBytes;
-		return Math.max(e.unitBytes, Math.min(i * e.unitBytes, a));
-	}
-	#w(e, t) {
-		return Se(e, this.#e, this.#n, this.#t, (e) => this.#E(e), t, () => !this.#c && !this.#s);
-	}
-	async #T(e) {
-		this.#g = setInterval(() => this.#j(), Ue), this.#_ = performance.now();
-		try {
-			for (let t = e;;) {
-				this.#a = t, this.#v = null, this.#O();
-				let e = await t.ended;
-				if (this.#a = null, this.#c || this.#s && (e.isDone || e.isLost)) return;
-				if (!e.isLost || this.#n.token === null) throw e.error;
-				this.#i({
-					kind: "lost",
-					text: e.error.message
-				}), t = await this.#w(this.#t.giveUpMs ?? this.ready.resumeGraceMs, e), this.#i({
-					kind: "resumed",
-					text: this.ready.resampler ? `resampler ${this.ready.resampler}` : ""
-				});
-			}
-		} catch (e) {
-			this.#o ??= e instanceof n ? e : r("internal", "stream", String(e));
-		} finally {
-			this.#M();
-		}
-	}
-	#E(e) {
-		switch (e.type) {
-			case "frame":
-				this.#D(e);
-				break;
-			case "flushed":
-				this.#D(e), this.#p.shift()?.resolve(e);
-				break;
-			case "reset_done":
-				this.#m.shift()?.resolve();
-				break;
-			case "warning":
-				this.#i({
-					kind: "warning",
-					text: `${e.code}: ${e.message}`
-				});
-				break;
-			case "goaway": this.#i({
-				kind: "goaway",
-				text: `the service goes down in ${e.timeLeftMs} ms`
-			});
-		}
-		this.#O();
-	}
-	#D(e) {
-		this.#s || (this.#l.push(e), this.#u.notify());
-	}
-	#O() {
-		let e = this.#a;
-		if (!e?.isOpen) return;
-		this.#n.ackIsDue && e.send(this.#n.ack());
-		let { outbox: t } = this.#n;
-		for (let n = t.peek(this.#C); n; n = t.peek(this.#C)) {
-			if (e.bufferedBytes > Ve) {
-				this.#A(He);
-				return;
-			}
-			if (n.kind === "chunk") {
-				let e = this.#r?.delayMs(n.epoch, (n.byte + n.data.length) / t.unitBytes, performance.now()) ?? 0;
-				if (e > 0) {
-					this.#A(e);
-					return;
-				}
-				if (!this.#k) return;
-			}
-			e.send(this.#n.encoded(n)), this.#n.sent(n, performance.now()), this.#d.notify();
-		}
-	}
-	get #k() {
-		let { inFlightFrames: e } = this.#n.meter;
-		return e <= this.ready.creditFrames && e + this.#l.length < this.#t.maxReceivedFrames;
-	}
-	#A(e) {
-		this.#h ??= setTimeout(() => {
-			this.#h = null, this.#O();
-		}, e);
-	}
-	#j() {
-		let e = performance.now(), t = e - this.#_ > 5 * Ue;
-		this.#_ = e;
-		let n = this.#a;
-		n?.isOpen && (this.#v === null || n.heardAtMs > this.#v || t ? (this.#v = null, e - n.heardAtMs > this.#t.pingIntervalMs && (n.send("{\"type\":\"ping\"}"), this.#v = e)) : e - this.#v > this.#t.pingTimeoutMs && n.abandon(`nothing heard for ${this.#t.pingTimeoutMs} ms after a ping`));
-	}
-	#M() {
-		this.#c = !0, clearInterval(this.#g ?? void 0), clearTimeout(this.#h ?? void 0);
-		let e = this.#o ?? r("session_closed", "stream", "closed before this was answered", "an open stream");
-		for (let { promise: t, reject: n } of [...this.#p.splice(0), ...this.#m.splice(0)]) t.catch(() => {}), n(e);
-		this.#u.notify(), this.#d.notify(), this.#f.notify();
-	}
-}, Ge = "NUMPY", Ke = "MIMI", A = 8, qe = 64, Je = 32767;
-function Ye(e, t) {
+}, qe = "NUMPY", Je = "MIMI", k = 8, Ye = 64, Xe = 32767;
+function Ze(e, t) {
 	if (t >= e.levels) return e;
 	let n = new Uint16Array(e.frames * t);
 	for (let r = 0; r < e.frames; r += 1) n.set(e.data.subarray(r * e.levels, r * e.levels + t), r * t);
@@ -954,24 +981,24 @@ function Ye(e, t) {
 		data: n
 	};
 }
-function Xe({ levels: e, frames: t, data: n }) {
-	let r = `{'descr': '${n.some((e) => e > Je) ? "<u2" : "<i2"}', 'fortran_order': False, 'shape': (${e}, ${t}), }`, i = Math.ceil((10 + r.length + 1) / qe) * qe - 10, a = new Uint8Array(10 + i + 2 * n.length), o = new DataView(a.buffer);
-	a.set(Uint8Array.from(`${Ge}\x01\x00`, (e) => e.charCodeAt(0))), o.setUint16(8, i, !0), a.set(new TextEncoder().encode(`${r.padEnd(i - 1)}\n`), 10);
+function Qe({ levels: e, frames: t, data: n }) {
+	let r = `{'descr': '${n.some((e) => e > Xe) ? "<u2" : "<i2"}', 'fortran_order': False, 'shape': (${e}, ${t}), }`, i = Math.ceil((10 + r.length + 1) / Ye) * Ye - 10, a = new Uint8Array(10 + i + 2 * n.length), o = new DataView(a.buffer);
+	a.set(Uint8Array.from(`${qe}\x01\x00`, (e) => e.charCodeAt(0))), o.setUint16(8, i, !0), a.set(new TextEncoder().encode(`${r.padEnd(i - 1)}\n`), 10);
 	for (let r = 0; r < e; r += 1) for (let a = 0; a < t; a += 1) o.setUint16(10 + i + 2 * (r * t + a), n[a * e + r] ?? 0, !0);
 	return a;
 }
-function Ze({ levels: e, data: t }) {
-	let n = new Uint8Array(A + 2 * t.length), i = new DataView(n.buffer);
-	return n.set(new TextEncoder().encode(Ke)), i.setInt32(4, e, !0), t.forEach((e, t) => {
-		if (e > Je) throw r("codes_file", ".mimi", `a code of ${e}`, "codes of at most 32767");
-		i.setUint16(A + 2 * t, e, !0);
+function $e({ levels: e, data: t }) {
+	let n = new Uint8Array(k + 2 * t.length), i = new DataView(n.buffer);
+	return n.set(new TextEncoder().encode(Je)), i.setInt32(4, e, !0), t.forEach((e, t) => {
+		if (e > Xe) throw r("codes_file", ".mimi", `a code of ${e}`, "codes of at most 32767");
+		i.setUint16(k + 2 * t, e, !0);
 	}), n;
 }
-function Qe(e, t = "codes") {
+function et(e, t = "codes") {
 	let n = String.fromCharCode(...e.subarray(0, 6));
-	return n === Ge ? $e(e, t) : n.startsWith(Ke) ? et(e, t) : tt(e, t);
+	return n === qe ? tt(e, t) : n.startsWith(Je) ? nt(e, t) : rt(e, t);
 }
-function $e(e, t) {
+function tt(e, t) {
 	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e[6] === 1, i = r ? 10 : 12;
 	if (e.length < i) throw j(t, "a header that is cut off");
 	let a = i + (r ? n.getUint16(8, !0) : n.getUint32(8, !0)), o = new TextDecoder("latin1").decode(e.subarray(i, a)), s = /'descr': *'<([iu])([248])'/.exec(o), c = /'shape': *\((\d+), *(\d+)\)/.exec(o);
@@ -985,7 +1012,7 @@ function $e(e, t) {
 	let f = new Uint16Array(l * u);
 	for (let e = 0; e < l; e += 1) for (let r = 0; r < u; r += 1) {
 		let i = a + d * (e * u + r), o = d === 2 ? n.getInt16(i, !0) : d === 4 ? n.getInt32(i, !0) : Number(n.getBigInt64(i, !0));
-		f[r * l + e] = nt(s[1] === "u" && d === 2 ? o & 65535 : o, t);
+		f[r * l + e] = A(s[1] === "u" && d === 2 ? o & 65535 : o, t);
 	}
 	return {
 		levels: l,
@@ -994,10 +1021,10 @@ function $e(e, t) {
 		data: f
 	};
 }
-function et(e, t) {
-	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e.length < A ? 0 : n.getInt32(4, !0), i = (e.length - A) / 2;
+function nt(e, t) {
+	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e.length < k ? 0 : n.getInt32(4, !0), i = (e.length - k) / 2;
 	if (r < 1 || !Number.isInteger(i / r)) throw j(t, `${r} levels, ${e.length} bytes`);
-	let a = Uint16Array.from({ length: i }, (e, r) => nt(n.getInt16(A + 2 * r, !0), t));
+	let a = Uint16Array.from({ length: i }, (e, r) => A(n.getInt16(k + 2 * r, !0), t));
 	return {
 		levels: r,
 		frames: i / r,
@@ -1005,7 +1032,7 @@ function et(e, t) {
 		data: a
 	};
 }
-function tt(e, t) {
+function rt(e, t) {
 	let n;
 	try {
 		n = JSON.parse(new TextDecoder().decode(e));
@@ -1014,7 +1041,7 @@ function tt(e, t) {
 	}
 	let r = c(n) ? n.codes : null;
 	if (!Array.isArray(r) || r.length === 0 || !r.every((e) => Array.isArray(e) && e.length === r[0].length)) throw j(t, "JSON without codes[level][frame]");
-	let [i, a] = [r.length, r[0].length], o = Uint16Array.from({ length: i * a }, (e, n) => nt(r[n % i][Math.floor(n / i)], t)), s = n.samples;
+	let [i, a] = [r.length, r[0].length], o = Uint16Array.from({ length: i * a }, (e, n) => A(r[n % i][Math.floor(n / i)], t)), s = n.samples;
 	return {
 		levels: i,
 		frames: a,
@@ -1022,7 +1049,7 @@ function tt(e, t) {
 		data: o
 	};
 }
-function nt(e, t) {
+function A(e, t) {
 	if (!Number.isInteger(e) || e < 0 || e > 65535) throw j(t, `the code ${JSON.stringify(e)}`);
 	return e;
 }
@@ -1030,7 +1057,7 @@ function j(e, t) {
 	return r("codes_file", e, t, ".npy [levels, frames], .mimi, or JSON of the service");
 }
 // client/src/resampler.ts
-var rt = 48, it = 9, at = class {
+var it = 48, at = 9, M = class {
 	lookaheadSamples;
 	#e;
 	#t;
@@ -1042,7 +1069,7 @@ var rt = 48, it = 9, at = class {
 	constructor(e, t) {
 		let n = ct(e, t);
 		this.#e = t / n, this.#t = e / n;
-		let r = Math.min(1, t / e) * .94, i = e === t ? 0 : Math.ceil(rt / r);
+		let r = Math.min(1, t / e) * .94, i = e === t ? 0 : Math.ceil(it / r);
 		this.lookaheadSamples = i, this.#n = i === 0 ? [] : Array.from({ length: this.#e }, (e, t) => ot(t / this.#e, i, r)), this.#r = new Float32Array(i === 0 ? 0 : i - 1), this.#i = 1 - i;
 	}
 	push(e) {
@@ -1071,7 +1098,7 @@ var rt = 48, it = 9, at = class {
 function ot(e, t, n) {
 	let r = Float64Array.from({ length: 2 * t }, (r, i) => {
 		let a = i - t + 1 - e, o = Math.PI * n * a;
-		return (o === 0 ? 1 : Math.sin(o) / o) * st(it * Math.sqrt(Math.max(0, 1 - (a / t) ** 2)));
+		return (o === 0 ? 1 : Math.sin(o) / o) * st(at * Math.sqrt(Math.max(0, 1 - (a / t) ** 2)));
 	}), i = r.reduce((e, t) => e + t, 0);
 	return Float32Array.from(r, (e) => e / i);
 }
@@ -1086,12 +1113,12 @@ function ct(e, t) {
 // client/src/wav.ts
 var lt = 44;
 function ut(e, t = 24e3) {
-	let n = e instanceof Int16Array ? e : S(e), r = new Uint8Array(lt + 2 * n.length), i = new DataView(r.buffer), a = (e, t) => r.set(new TextEncoder().encode(t), e);
+	let n = e instanceof Int16Array ? e : C(e), r = new Uint8Array(lt + 2 * n.length), i = new DataView(r.buffer), a = (e, t) => r.set(new TextEncoder().encode(t), e);
 	return a(0, "RIFF"), i.setUint32(4, r.length - 8, !0), a(8, "WAVEfmt "), i.setUint32(16, 16, !0), i.setUint16(20, 1, !0), i.setUint16(22, 1, !0), i.setUint32(24, t, !0), i.setUint32(28, 2 * t, !0), i.setUint16(32, 2, !0), i.setUint16(34, 16, !0), a(36, "data"), i.setUint32(40, 2 * n.length, !0), r.set(new Uint8Array(n.buffer, n.byteOffset, n.byteLength), lt), r;
 }
 // studio/src/take.ts
-var M = 24e3, N = 1920, P = N / M, dt = 7500, ft = N / 8, F = class e {
-	#e = new Int16Array(10 * M);
+var N = 24e3, P = 1920, F = P / N, dt = 7500, ft = P / 8, I = class e {
+	#e = new Int16Array(10 * N);
 	length = 0;
 	static of(t) {
 		let n = new e();
@@ -1106,14 +1133,14 @@ var M = 24e3, N = 1920, P = N / M, dt = 7500, ft = N / 8, F = class e {
 		this.#e.set(e, this.length), this.length = t;
 	}
 	get frames() {
-		return this.length / N;
+		return this.length / P;
 	}
 	view(e = 0, t = this.length) {
 		return this.#e.subarray(Math.min(e, this.length), Math.min(t, this.length));
 	}
 	frame(e) {
-		let t = new Float32Array(N);
-		return this.view(e * N, (e + 1) * N).forEach((e, n) => t[n] = e / 32768), t;
+		let t = new Float32Array(P);
+		return this.view(e * P, (e + 1) * P).forEach((e, n) => t[n] = e / 32768), t;
 	}
 	peak(e) {
 		let [t, n] = [0, 0];
@@ -1124,12 +1151,12 @@ var M = 24e3, N = 1920, P = N / M, dt = 7500, ft = N / 8, F = class e {
 	name;
 	levels;
 	input;
-	output = new F();
+	output = new I();
 	latenciesMs = [];
 	frames = 0;
 	#e;
 	constructor(e, t, { withInput: n = !0 } = {}) {
-		this.name = e, this.levels = t, this.input = n ? new F() : null, this.#e = new Uint16Array(dt * t);
+		this.name = e, this.levels = t, this.input = n ? new I() : null, this.#e = new Uint16Array(dt * t);
 	}
 	static ofCodes(t, { levels: n, frames: r, data: i }) {
 		let a = new e(t, n, { withInput: !1 });
@@ -1140,7 +1167,7 @@ var M = 24e3, N = 1920, P = N / M, dt = 7500, ft = N / 8, F = class e {
 		return this.frames >= 7500 || (this.input?.frames ?? 0) >= 7500;
 	}
 	get samples() {
-		return Math.min(this.input?.length ?? 1e400, this.frames * N);
+		return Math.min(this.input?.length ?? 1e400, this.frames * P);
 	}
 	pushCodes(e, t) {
 		this.frames < 7500 && (this.#e.set(e, this.frames * this.levels), this.latenciesMs.push(t), this.frames += 1);
@@ -1150,7 +1177,7 @@ var M = 24e3, N = 1920, P = N / M, dt = 7500, ft = N / 8, F = class e {
 	}
 	codes(e, t = 0) {
 		let n = this.#e.slice(t * this.levels, this.frames * this.levels);
-		return Ye({
+		return Ze({
 			levels: this.levels,
 			frames: this.frames - t,
 			samples: null,
@@ -1185,7 +1212,7 @@ var M = 24e3, N = 1920, P = N / M, dt = 7500, ft = N / 8, F = class e {
 	resume_lost: ["The stream cannot be had back: the connection was away for too long.", "What was answered is here."],
 	resume_refused: ["The stream cannot be had back: the server does not have it any more.", "What was answered is here."],
 	internal: ["The server failed.", "Please report it; its log says more."]
-}, I = class extends Error {
+}, L = class extends Error {
 	code;
 	headline;
 	advice;
@@ -1193,29 +1220,29 @@ var M = 24e3, N = 1920, P = N / M, dt = 7500, ft = N / 8, F = class e {
 		super(t), this.code = e, this.headline = mt[e]?.[0] ?? n, this.advice = mt[e]?.[1] ?? "";
 	}
 };
-function L(e) {
-	return e instanceof I ? e : e instanceof n ? new I(e.code, e.message, e.reason || e.message) : new I("page_failed", String(e));
+function R(e) {
+	return e instanceof L ? e : e instanceof n ? new L(e.code, e.message, e.reason || e.message) : new L("page_failed", String(e));
 }
 // studio/src/audio.ts
-var ht = 5e3, gt = .1, _t = 10, R = null;
-function vt() {
-	if (!globalThis.isSecureContext) throw new I("insecure", `This page came from ${location.origin}.`);
-	if (!globalThis.AudioWorkletNode || !globalThis.WebSocket) throw new I("old_browser");
+var ht = 5e3, gt = .1, _t = 10, vt = 160, z = null, yt = vt;
+function bt() {
+	if (!globalThis.isSecureContext) throw new L("insecure", `This page came from ${location.origin}.`);
+	if (!globalThis.AudioWorkletNode || !globalThis.WebSocket) throw new L("old_browser");
 }
-async function z() {
-	if (vt(), !R) {
+async function xt() {
+	if (bt(), !z) {
 		let e = new AudioContext({ latencyHint: "interactive" });
 		for (let t of ["capture", "player"]) await e.audioWorklet.addModule(new URL(`web/${t}-worklet.js`, document.baseURI));
-		R = e;
+		z = e;
 	}
 	let e = new Promise((e) => setTimeout(e, ht, "late"));
-	if (await Promise.race([R.resume(), e]) === "late") throw new I("no_output");
-	return R;
+	if (await Promise.race([z.resume(), e]) === "late") throw new L("no_output");
+	return z;
 }
-function yt() {
-	R?.suspend();
+function St() {
+	z?.suspend();
 }
-var bt = class {
+var Ct = class {
 	node;
 	report;
 	#e;
@@ -1223,7 +1250,7 @@ var bt = class {
 	#n;
 	#r = () => {};
 	constructor(e, t, n) {
-		this.#e = e, this.#t = new at(M, e.sampleRate), this.#n = new at(M, e.sampleRate), this.report = {
+		this.#e = e, this.#t = new M(N, e.sampleRate), this.#n = new M(N, e.sampleRate), this.report = {
 			playedSamples: 0,
 			waitingSamples: 0,
 			targetSamples: 0,
@@ -1233,9 +1260,12 @@ var bt = class {
 		}, this.node = new AudioWorkletNode(e, "mimi-player", {
 			numberOfInputs: 0,
 			outputChannelCount: [1],
-			processorOptions: { listen: t }
-		}), this.node.port.onmessage = ({ data: e }) => {
-			e === "drained" ? this.#r() : (this.report = e, n(e));
+			processorOptions: {
+				listen: t,
+				targetMs: yt
+			}
+		}), this.node.port.onmessage = ({ data: t }) => {
+			t === "drained" ? this.#r() : (this.report = t, yt = Math.max(vt, 1e3 * this.report.targetSamples / e.sampleRate), n(t));
 		}, this.node.connect(e.destination);
 	}
 	listen(e) {
@@ -1272,26 +1302,26 @@ function V(e, t) {
 function H(e, t) {
 	B(e, HTMLElement).hidden = !t;
 }
-function xt(e, t) {
+function wt(e, t) {
 	B(e, HTMLButtonElement).addEventListener("click", t);
 }
 function U(e) {
 	return document.querySelector(`input[name=${e}]:checked`)?.value ?? "";
 }
-function St(e, t) {
+function Tt(e, t) {
 	let n = document.querySelector(`input[name=${e}][value=${t}]`);
 	n && (n.checked = !0);
 }
 // studio/src/drawing.ts
-var Ct = [
+var Et = [
 	"#221d4b",
 	"#3b3f8f",
 	"#2f7d9a",
 	"#54b28a",
 	"#d3d264",
 	"#fff3c9"
-], wt = 256;
-function Tt() {
+], Dt = 256;
+function Ot() {
 	let e = getComputedStyle(document.documentElement), t = (t) => e.getPropertyValue(t).trim();
 	return {
 		ink: t("--ink"),
@@ -1302,18 +1332,18 @@ function Tt() {
 		mark: t("--mark")
 	};
 }
-var Et = Array.from({ length: wt }, (e, t) => {
-	let n = t / 255 * (Ct.length - 1), r = Math.min(Math.floor(n), Ct.length - 2), i = (e, t) => parseInt(Ct[e].slice(1 + 2 * t, 3 + 2 * t), 16);
+var kt = Array.from({ length: Dt }, (e, t) => {
+	let n = t / 255 * (Et.length - 1), r = Math.min(Math.floor(n), Et.length - 2), i = (e, t) => parseInt(Et[e].slice(1 + 2 * t, 3 + 2 * t), 16);
 	return [
 		0,
 		1,
 		2
 	].map((e) => Math.round(i(r, e) + (i(r + 1, e) - i(r, e)) * (n - r)));
-}), Dt = Et.map((e) => `rgb(${e.join(" ")})`);
-function Ot(e, t) {
-	return Dt[Math.min(255, Math.floor(e * wt / t))];
+}), At = kt.map((e) => `rgb(${e.join(" ")})`);
+function W(e, t) {
+	return At[Math.min(255, Math.floor(e * Dt / t))];
 }
-function W(e) {
+function G(e) {
 	let { clientWidth: t, clientHeight: n } = e, r = devicePixelRatio;
 	(e.width !== Math.round(t * r) || e.height !== Math.round(n * r)) && (e.width = Math.round(t * r), e.height = Math.round(n * r));
 	let i = e.getContext("2d");
@@ -1324,30 +1354,30 @@ function W(e) {
 	};
 }
 // studio/src/hero.ts
-var G = 9, kt = 64;
-function At(e) {
-	let { context: t, widthPx: n, heightPx: r } = W(e), i = Math.ceil(n / G), a = Math.floor(r / G);
+var K = 9, jt = 64;
+function Mt(e) {
+	let { context: t, widthPx: n, heightPx: r } = G(e), i = Math.ceil(n / K), a = Math.floor(r / K);
 	for (let e = 0; e < i; e += 1) {
 		let n = 2 * e / i - 1, r = .5 + .5 * Math.sin(e / 3.1) * Math.sin(e / 9.7 + 1);
 		for (let i = 0; i < a; i += 1) {
 			let o = i / a;
-			t.globalAlpha = Math.max(0, (1 - n ** 4) * (1 - o * (1.25 - .6 * r))), t.fillStyle = Ot(jt(i === 0 ? e >> 1 : e * 31 + i * 977), kt), t.fillRect(e * G, i * G, 8, 8);
+			t.globalAlpha = Math.max(0, (1 - n ** 4) * (1 - o * (1.25 - .6 * r))), t.fillStyle = W(Nt(i === 0 ? e >> 1 : e * 31 + i * 977), jt), t.fillRect(e * K, i * K, 8, 8);
 		}
 	}
 	t.globalAlpha = 1;
 }
-function jt(e) {
+function Nt(e) {
 	let t = Math.imul(e ^ 0x9e3779b9, 0x85ebca6b);
 	return t = Math.imul(t ^ t >>> 13, 0xc2b2ae35), (t ^ t >>> 16) & 63;
 }
 // studio/src/page.ts
-var Mt = [
+var Pt = [
 	"input.wav",
 	"codec.wav",
 	"npy",
 	"mimi"
 ];
-function Nt(e) {
+function Ft(e) {
 	let t = B("file", HTMLInputElement), n = {
 		speak: () => e.speak(),
 		choose: () => t.click(),
@@ -1357,16 +1387,16 @@ function Nt(e) {
 	t.addEventListener("change", () => {
 		let [n] = t.files ?? [];
 		n && e.open(n), t.value = "";
-	}), xt("stop", () => e.stop()), xt("play", () => e.playOrPause()), Mt.forEach((t) => xt(`save-${t.replace(".", "-")}`, () => e.save(t)));
+	}), wt("stop", () => e.stop()), wt("play", () => e.playOrPause()), Pt.forEach((t) => wt(`save-${t.replace(".", "-")}`, () => e.save(t)));
 	let r = B("levels", HTMLInputElement);
 	r.addEventListener("input", () => e.setLevels(r.valueAsNumber));
 	let i = B("seek", HTMLInputElement);
 	i.addEventListener("input", () => e.seek(i.valueAsNumber));
 	for (let t of document.querySelectorAll("input[name=listen]")) t.addEventListener("change", () => e.listen(U("listen")));
 	for (let t of document.querySelectorAll("input[name=lanes]")) t.addEventListener("change", () => e.changeLanes());
-	Pt((t) => e.open(t));
+	It((t) => e.open(t));
 }
-function Pt(e) {
+function It(e) {
 	let t = (e) => document.body.classList.toggle("dropping", e);
 	addEventListener("dragover", (e) => {
 		e.preventDefault(), t(!0);
@@ -1377,7 +1407,7 @@ function Pt(e) {
 	});
 }
 // studio/src/service.ts
-var Ft = 44, It = 144e5, Lt = class {
+var Lt = 44, Rt = 144e5, zt = class {
 	#e;
 	#t = "";
 	constructor(e) {
@@ -1390,9 +1420,9 @@ var Ft = 44, It = 144e5, Lt = class {
 		return (await (await this.#r("v1/info")).json()).model;
 	}
 	stream(e, t) {
-		let n = this.#t, r = n ? { token: () => p(this.#e, n) } : {};
-		return We.connect(this.#n("v1/stream"), e, {
-			maxUnsentBytes: It,
+		let n = this.#t, r = n ? { token: () => ee(this.#e, n) } : {};
+		return Ke.connect(this.#n("v1/stream"), e, {
+			maxUnsentBytes: Rt,
 			...t,
 			...r
 		});
@@ -1407,7 +1437,7 @@ var Ft = 44, It = 144e5, Lt = class {
 			body: e.data,
 			signal: t
 		});
-		return new Int16Array((await n.arrayBuffer()).slice(Ft));
+		return new Int16Array((await n.arrayBuffer()).slice(Lt));
 	}
 	async example() {
 		return (await this.#r("web/example.wav")).arrayBuffer();
@@ -1437,14 +1467,14 @@ var Ft = 44, It = 144e5, Lt = class {
 		return o;
 	}
 };
-function Rt(e, t) {
+function Bt(e, t) {
 	return t * Math.log2(e.codebook_entries) * e.frame_rate_hz;
 }
-function zt(e, t) {
-	return `${(Rt(e, t) / 1e3).toFixed(2)}\u00a0kbit/s`;
+function Vt(e, t) {
+	return `${(Bt(e, t) / 1e3).toFixed(2)}\u00a0kbit/s`;
 }
 // studio/src/decoded.ts
-var Bt = 120, Vt = 8, Ht = class {
+var Ht = 120, Ut = 8, Wt = class {
 	#e;
 	#t;
 	#n = /* @__PURE__ */ new Map();
@@ -1454,76 +1484,82 @@ var Bt = 120, Vt = 8, Ht = class {
 	}
 	keep(e, t) {
 		this.#n.delete(e), this.#n.set(e, t);
-		for (let e of [...this.#n.keys()].slice(0, Math.max(0, this.#n.size - Vt))) this.#n.delete(e);
+		for (let e of [...this.#n.keys()].slice(0, Math.max(0, this.#n.size - Ut))) this.#n.delete(e);
 	}
 	async at(e) {
 		this.#r?.abort();
 		let t = this.#n.get(e);
 		if (t) return t;
 		let n = new AbortController();
-		this.#r = n, await new Promise((e) => setTimeout(e, Bt));
+		this.#r = n, await new Promise((e) => setTimeout(e, Ht));
 		try {
 			if (n.signal.aborted) return null;
-			let t = F.of(await this.#e.decode(this.#t.codes(e), n.signal));
+			let t = I.of(await this.#e.decode(this.#t.codes(e), n.signal));
 			return this.keep(e, t), t;
 		} catch (e) {
 			if (n.signal.aborted) return null;
 			throw e;
 		}
 	}
-}, Ut = 480, K = 1024, Wt = -90, Gt = 12e3, Kt = Float32Array.from({ length: K }, (e, t) => .5 - .5 * Math.cos(2 * Math.PI * t / K)), qt = Array.from({ length: 73 }, (e, t) => Qt(t / 72 * Zt(Gt)) / Gt * (K / 2)), Jt = class {
+}, Gt = 480, q = 1024, Kt = -90, qt = 12e3, Jt = Float32Array.from({ length: q }, (e, t) => .5 - .5 * Math.cos(2 * Math.PI * t / q)), Yt = Array.from({ length: 73 }, (e, t) => en(t / 72 * $t(qt)) / qt * (q / 2)), Xt = class {
 	#e;
 	#t = [];
 	constructor(e) {
 		this.#e = e;
 	}
 	get end() {
-		return Math.max(0, Math.floor((this.#e.length - K) / Ut) + 1);
+		return Math.max(0, Math.floor((this.#e.length - q) / Gt) + 1);
 	}
 	column(e) {
-		return this.#t[e] ??= this.#n(e * Ut);
+		return this.#t[e] ??= this.#n(e * Gt);
 	}
 	#n(e) {
-		let [t, n] = [new Float64Array(K), new Float64Array(K)];
-		return this.#e.view(e, e + K).forEach((e, n) => t[n] = e / 32768 * Kt[n]), Yt(t, n), Uint8Array.from({ length: 72 }, (e, r) => {
-			let [i, a] = [Math.floor(qt[r]), Math.max(Math.ceil(qt[r + 1]), Math.floor(qt[r]) + 1)], o = 0;
+		let [t, n] = [new Float64Array(q), new Float64Array(q)];
+		return this.#e.view(e, e + q).forEach((e, n) => t[n] = e / 32768 * Jt[n]), Zt(t, n), Uint8Array.from({ length: 72 }, (e, r) => {
+			let [i, a] = [Math.floor(Yt[r]), Math.max(Math.ceil(Yt[r + 1]), Math.floor(Yt[r]) + 1)], o = 0;
 			for (let e = i; e < a; e += 1) o = Math.max(o, t[e] ** 2 + n[e] ** 2);
-			let s = 10 * Math.log10(o + 1e-12) - 20 * Math.log10(K / 4);
-			return Math.max(0, Math.min(255, 255 * (s - Wt) / 70));
+			let s = 10 * Math.log10(o + 1e-12) - 20 * Math.log10(q / 4);
+			return Math.max(0, Math.min(255, 255 * (s - Kt) / 70));
 		});
 	}
 };
-function Yt(e, t) {
+function Zt(e, t) {
 	let n = e.length;
 	for (let r = 1, i = 0; r < n; r += 1) {
 		let a = n >> 1;
 		for (; i & a; a >>= 1) i ^= a;
 		i ^= a, r < i && ([e[r], e[i]] = [e[i], e[r]], [t[r], t[i]] = [t[i], t[r]]);
 	}
-	for (let r = 2; r <= n; r *= 2) for (let i = 0; i < n; i += r) for (let n = 0; n < r / 2; n += 1) Xt(e, t, i + n, i + n + r / 2, -2 * Math.PI * n / r);
+	for (let r = 2; r <= n; r *= 2) for (let i = 0; i < n; i += r) for (let n = 0; n < r / 2; n += 1) Qt(e, t, i + n, i + n + r / 2, -2 * Math.PI * n / r);
 }
-function Xt(e, t, n, r, i) {
+function Qt(e, t, n, r, i) {
 	let [a, o] = [Math.cos(i), Math.sin(i)], [s, c] = [e[r], t[r]], [l, u] = [s * a - c * o, s * o + c * a];
 	e[r] = e[n] - l, t[r] = t[n] - u, e[n] = e[n] + l, t[n] = t[n] + u;
 }
-function Zt(e) {
+function $t(e) {
 	return 2595 * Math.log10(1 + e / 700);
 }
-function Qt(e) {
+function en(e) {
 	return 700 * (10 ** (e / 2595) - 1);
 }
-var $t = {
+var tn = {
 	wide: 7,
-	narrow: 5
-}, en = 560, tn = class {
+	narrow: 5,
+	most: 24
+}, nn = 560, rn = class {
 	end = 0;
 	#e = null;
 	#t = 0;
+	#n = !1;
 	resize(e) {
 		this.#t = e;
 	}
+	set isFitted(e) {
+		this.#n = e;
+	}
 	get framePx() {
-		return this.#t < en ? $t.narrow : $t.wide;
+		let e = this.#t < nn ? tn.narrow : tn.wide, t = this.end > 0 ? Math.floor((this.#t - 40) / Math.ceil(this.end)) : 0;
+		return this.#n ? Math.max(e, Math.min(tn.most, t)) : e;
 	}
 	get shownFrames() {
 		return Math.max(1, Math.floor((this.#t - 40) / this.framePx));
@@ -1548,16 +1584,16 @@ var $t = {
 		return Math.floor((e - 40) / this.framePx) + this.shownFirst;
 	}
 };
-function q(e, t = 2) {
-	return `${(e * P).toFixed(t)} s`;
+function J(e, t = 2) {
+	return `${(e * F).toFixed(t)} s`;
 }
-var nn = 1.6;
-function rn({ context: e, widthPx: t, heightPx: n }, r, i) {
+var an = 1.6;
+function on({ context: e, widthPx: t, heightPx: n }, r, i) {
 	e.fillStyle = r.lane, e.fillRect(40, 0, Math.min(i.x(i.shownEnd), t) - 40, n);
 }
-function an(e, t, n, r, i) {
-	let a = W(e), { context: o, heightPx: s } = a;
-	rn(a, t, n);
+function sn(e, t, n, r, i) {
+	let a = G(e), { context: o, heightPx: s } = a;
+	on(a, t, n);
 	let c = s / 2;
 	if (o.fillStyle = t.faint, o.fillRect(40, c - .5, n.x(n.shownEnd) - 40, 1), !r) return;
 	o.fillStyle = i;
@@ -1567,27 +1603,27 @@ function an(e, t, n, r, i) {
 		o.fillRect(n.x(e / 8), a - .5, l + .25, (i - t) * (c - 1) + 1);
 	}
 }
-var on = class {
+var cn = class {
 	#e = document.createElement("canvas");
 	draw(e, t, n, r) {
-		let i = W(e);
-		rn(i, t, n);
+		let i = G(e);
+		on(i, t, n);
 		let a = Math.max(0, n.shownFirst * 4), o = Math.min(r?.end ?? 0, n.shownEnd * 4) - a;
 		if (!r || o <= 0) return;
 		let s = new ImageData(o, 72);
 		for (let e = 0; e < o; e += 1) {
 			let t = r.column(a + e);
-			for (let n = 0; n < 72; n += 1) s.data.set(Et[t[n]], 4 * ((71 - n) * o + e)), s.data[4 * ((71 - n) * o + e) + 3] = 255;
+			for (let n = 0; n < 72; n += 1) s.data.set(kt[t[n]], 4 * ((71 - n) * o + e)), s.data[4 * ((71 - n) * o + e) + 3] = 255;
 		}
 		this.#e.width = o, this.#e.height = 72, this.#e.getContext("2d")?.putImageData(s, 0, 0);
 		let [c, l] = [n.x(a / 4), n.x((a + o) / 4)];
 		i.context.drawImage(this.#e, c, 0, l - c, i.heightPx);
 	}
 };
-function sn(e, t, n, r) {
-	let i = W(e), { context: a, heightPx: o } = i;
-	rn(i, t, n);
-	let s = (e) => o - Math.min(1, e / (nn * 80)) * o;
+function ln(e, t, n, r) {
+	let i = G(e), { context: a, heightPx: o } = i;
+	on(i, t, n);
+	let s = (e) => o - Math.min(1, e / (an * 80)) * o;
 	for (let e = Math.max(0, n.shownFirst); e < Math.min(r.length, n.shownEnd); e += 1) {
 		let i = r[e];
 		if (i != null) {
@@ -1598,25 +1634,25 @@ function sn(e, t, n, r) {
 	a.fillStyle = t.faint, a.fillRect(40, s(80), n.x(n.shownEnd) - 40, 1), a.textAlign = "right", a.fillText("80 ms", 34, s(80));
 }
 // studio/src/figures.ts
-var cn = 16;
-function ln(e, t, n, r) {
-	let i = [...e.latenciesMs.slice(-125).filter((e) => e !== null)].sort((e, t) => e - t);
-	if (V("median", i.length ? un(J(i, .5)) : "–"), V("jitter", i.length ? un(J(i, .95) - J(i, .05)) : "–"), V("late", String(e.latenciesMs.filter((e) => e !== null && e > 80).length)), V("rate", zt(n, r)), V("ratio", `${Math.round(n.sample_rate_hz * cn / Rt(n, r))} ×`), t) {
+var un = 16;
+function dn(e, t, n, r, i) {
+	let a = [...e.latenciesMs.slice(-125).filter((e) => e !== null)].sort((e, t) => e - t);
+	if (V("median", a.length ? fn(Y(a, .5)) : "–"), V("jitter", a.length ? fn(Y(a, .95) - Y(a, .05)) : "–"), V("late", String(e.latenciesMs.filter((e) => e !== null && e > 80).length)), V("rate", Vt(n, r)), V("ratio", `${Math.round(n.sample_rate_hz * un / Bt(n, r))} ×`), t) {
 		let { waitingSamples: e, underruns: r } = t.player?.report ?? {
 			waitingSamples: 0,
 			underruns: 0
-		}, a = t.player?.node.context.sampleRate ?? 1, o = 1e3 / n.frame_rate_hz + J(i, .5) + 1e3 * e / a;
-		V("delay", i.length ? `≈ ${un(o)}` : "–"), V("gaps", String(r)), V("resumes", String(t.stream?.stats.resumes ?? 0));
+		}, o = t.player?.node.context.sampleRate ?? 1, s = 1e3 / n.frame_rate_hz + Y(a, .5) + 1e3 * e / o;
+		i && a.length && V("delay", `≈ ${fn(s)}`), V("gaps", String(r)), V("resumes", String(t.stream?.stats.resumes ?? 0));
 	}
 }
-function J(e, t) {
+function Y(e, t) {
 	return e[Math.min(e.length - 1, Math.floor(t * e.length))] ?? 0;
 }
-function un(e) {
+function fn(e) {
 	return `${e < 10 ? e.toFixed(1) : Math.round(e)}\u00a0ms`;
 }
 // studio/src/monitor.ts
-var dn = 40, fn = Math.round(.02 * M), pn = class {
+var pn = 40, mn = Math.round(.02 * N), hn = class {
 	isMixed = !1;
 	#e;
 	#t;
@@ -1642,7 +1678,7 @@ var dn = 40, fn = Math.round(.02 * M), pn = class {
 	}
 	async change(e) {
 		if (this.#o = e, !(!this.#i || this.#a || this.#l || this.#i.levels === e)) try {
-			let e = await this.#u(Math.max(0, this.#e.frames - dn));
+			let e = await this.#u(Math.max(0, this.#e.frames - pn));
 			this.isMixed ||= this.#s > 0, this.#a = e;
 		} catch {}
 	}
@@ -1662,7 +1698,7 @@ var dn = 40, fn = Math.round(.02 * M), pn = class {
 	}
 	async #d(e) {
 		try {
-			for await (let { position: t, pcm: n } of e.stream) n && (e.early.set(e.first + t / N, n), this.#f());
+			for await (let { position: t, pcm: n } of e.stream) n && (e.early.set(e.first + t / P, n), this.#f());
 		} catch (t) {
 			e === this.#i && !this.#l && (this.#i = null, this.#r(t));
 		}
@@ -1670,21 +1706,21 @@ var dn = 40, fn = Math.round(.02 * M), pn = class {
 	#f() {
 		for (let e = this.#i?.early.get(this.#s); e; e = this.#i?.early.get(this.#s)) {
 			let [t, n] = [this.#i, this.#a], r = n?.early.get(this.#s);
-			n && r && (e = hn(e, r), this.#i = n, this.#a = null, t.stream.close()), this.#n(this.#s, e), mn(this.#i, this.#s), this.#a && mn(this.#a, this.#s), this.#s += 1, n && r && n.levels !== this.#o && this.change(this.#o);
+			n && r && (e = _n(e, r), this.#i = n, this.#a = null, t.stream.close()), this.#n(this.#s, e), gn(this.#i, this.#s), this.#a && gn(this.#a, this.#s), this.#s += 1, n && r && n.levels !== this.#o && this.change(this.#o);
 		}
 	}
 };
-function mn(e, t) {
+function gn(e, t) {
 	for (let n of e.early.keys()) n <= t && e.early.delete(n);
 }
-function hn(e, t) {
+function _n(e, t) {
 	return t.map((t, n) => {
-		let r = Math.min(1, n / fn);
+		let r = Math.min(1, n / mn);
 		return r * t + (1 - r) * e[n];
 	});
 }
 // studio/src/live.ts
-var gn = 3e5, _n = class {
+var vn = 3e5, yn = class {
 	take;
 	monitor;
 	player = null;
@@ -1697,7 +1733,7 @@ var gn = 3e5, _n = class {
 	#a = null;
 	#o = null;
 	constructor(e, t, n, r, i, a) {
-		this.#e = e, this.#t = t, this.#n = a, this.#r = i, this.take = n, this.monitor = new pn(n, r, (t) => e.stream({
+		this.#e = e, this.#t = t, this.#n = a, this.#r = i, this.take = n, this.monitor = new hn(n, r, (t) => e.stream({
 			mode: "decode",
 			levels: t
 		}, {}), (e, t) => this.#u(e, t), (e) => this.#f(e));
@@ -1713,8 +1749,8 @@ var gn = 3e5, _n = class {
 		this.stream = e;
 		try {
 			await this.monitor.open().catch((e) => this.#f(e));
-			let t = await z();
-			this.#i ? this.stop() : (this.player = new bt(t, this.#r, (e) => this.#d(e, t.sampleRate)), this.#t.start(t, (e) => this.#l(S(e)), (e) => {
+			let t = await xt();
+			this.#i ? this.stop() : (this.player = new Ct(t, this.#r, (e) => this.#d(e, t.sampleRate)), this.#t.start(t, (e) => this.#l(C(e)), (e) => {
 				this.#n.finishing(), this.stop(e);
 			})), await this.#c(e), await this.monitor.finish(), await this.player?.finish();
 		} finally {
@@ -1737,18 +1773,18 @@ var gn = 3e5, _n = class {
 	}
 	#l(e) {
 		let { stream: t, take: n } = this;
-		!t || n.isFull ? this.#i || this.stop(new I("full")) : (n.input?.push(e), t.send(e).catch((e) => this.stop(L(e))), this.#n.input(e), t.stats.unsentMs > gn && this.stop(new I("behind")));
+		!t || n.isFull ? this.#i || this.stop(new L("full")) : (n.input?.push(e), t.send(e).catch((e) => this.stop(R(e))), this.#n.input(e), t.stats.unsentMs > vn && this.stop(new L("behind")));
 	}
 	#u(e, t) {
-		this.take.output.push(S(t)), this.player?.play(this.take.input?.frame(e) ?? t, t), this.#n.changed();
+		this.take.output.push(C(t)), this.player?.play(this.take.input?.frame(e) ?? t, t), this.#n.changed();
 	}
 	#d(e, t) {
 		this.#t.tick(e.atSamples, t);
 	}
 	#f(e) {
-		this.#n.unheard(L(e));
+		this.#n.unheard(R(e));
 	}
-}, Y = -60, vn = 1500, yn = 100, bn = 32767, xn = class {
+}, X = -60, bn = 1500, xn = 100, Sn = 32767, Cn = class {
 	#e;
 	#t;
 	#n = 0;
@@ -1756,7 +1792,7 @@ var gn = 3e5, _n = class {
 	#i = 0;
 	#a = 0;
 	#o = {
-		db: Y,
+		db: X,
 		atMs: 0
 	};
 	#s = -1500;
@@ -1765,37 +1801,37 @@ var gn = 3e5, _n = class {
 	}
 	push(e, t) {
 		for (let t of e) this.#n += t * t, this.#i = Math.max(this.#i, Math.abs(t));
-		this.#r += e.length, t - this.#a >= yn && this.#c(t);
+		this.#r += e.length, t - this.#a >= xn && this.#c(t);
 	}
 	clear() {
 		this.#o = {
-			db: Y,
+			db: X,
 			atMs: 0
-		}, this.#l(Y, !1), this.#t.textContent = "silence";
+		}, this.#l(X, !1), this.#t.textContent = "silence";
 	}
 	#c(e) {
-		let t = Sn(Math.sqrt(this.#n / Math.max(1, this.#r))), n = Sn(this.#i);
-		(n >= this.#o.db || e - this.#o.atMs > vn) && (this.#o = {
+		let t = wn(Math.sqrt(this.#n / Math.max(1, this.#r))), n = wn(this.#i);
+		(n >= this.#o.db || e - this.#o.atMs > bn) && (this.#o = {
 			db: n,
 			atMs: e
-		}), this.#s = this.#i >= bn ? e : this.#s, this.#l(t, e - this.#s < vn), this.#a = e, this.#n = this.#r = this.#i = 0;
+		}), this.#s = this.#i >= Sn ? e : this.#s, this.#l(t, e - this.#s < bn), this.#a = e, this.#n = this.#r = this.#i = 0;
 	}
 	#l(e, t) {
-		let n = `${wn(e)}, peak ${wn(this.#o.db)}${t ? ", clipped" : ""}`, [r, i] = [".meter-bar", ".meter-peak"].map((e) => this.#e.querySelector(e));
-		r && i && (r.style.transform = `scaleX(${Cn(e)})`, i.style.left = `${100 * Cn(this.#o.db)}%`), this.#e.classList.toggle("clipped", t), this.#e.setAttribute("aria-valuenow", String(Math.round(e))), this.#e.setAttribute("aria-valuetext", n), this.#t.textContent = n;
+		let n = `${En(e)}, peak ${En(this.#o.db)}${t ? ", clipped" : ""}`, [r, i] = [".meter-bar", ".meter-peak"].map((e) => this.#e.querySelector(e));
+		r && i && (r.style.transform = `scaleX(${Tn(e)})`, i.style.left = `${100 * Tn(this.#o.db)}%`), this.#e.classList.toggle("clipped", t), this.#e.setAttribute("aria-valuenow", String(Math.round(e))), this.#e.setAttribute("aria-valuetext", n), this.#t.textContent = n;
 	}
 };
-function Sn(e) {
-	return Math.max(Y, 20 * Math.log10(Math.max(e, 1e-9) / 32768));
-}
-function Cn(e) {
-	return (e - Y) / 60;
-}
 function wn(e) {
-	return e <= Y ? "silence" : `${Math.round(e)} dB`;
+	return Math.max(X, 20 * Math.log10(Math.max(e, 1e-9) / 32768));
+}
+function Tn(e) {
+	return (e - X) / 60;
+}
+function En(e) {
+	return e <= X ? "silence" : `${Math.round(e)} dB`;
 }
 // studio/src/refusal-box.ts
-var Tn = ["unauthorized", "token_expired"], En = class {
+var Dn = ["unauthorized", "token_expired"], On = class {
 	#e = B("refusal", HTMLElement);
 	#t = B("key-entry", HTMLFormElement);
 	#n = B("key", HTMLInputElement);
@@ -1818,48 +1854,48 @@ var Tn = ["unauthorized", "token_expired"], En = class {
 			let [n, r] = [document.createElement("p"), document.createElement(e)];
 			return r.textContent = t, n.append(r), n;
 		}));
-		let n = e !== null && Tn.includes(e.code);
+		let n = e !== null && Dn.includes(e.code);
 		n && this.#t.hidden && (this.#n.value = ""), this.#t.hidden = !n, n && this.#n.focus();
 	}
-}, Dn = {
+}, kn = {
 	wav: "audio/wav",
 	npy: "application/octet-stream",
 	mimi: "application/octet-stream"
 };
-function On(e, t, n) {
+function An(e, t, n) {
 	switch (t) {
 		case "input.wav": return ut(e.input?.view() ?? /* @__PURE__ */ new Int16Array());
 		case "codec.wav": return ut(e.output.view(0, e.samples));
-		case "npy": return Xe(e.codes(n));
-		case "mimi": return Ze(e.codes(n));
+		case "npy": return Qe(e.codes(n));
+		case "mimi": return $e(e.codes(n));
 	}
 }
-function kn(e, t, n) {
-	let r = t.endsWith(".wav") ? `${e.name}-${t}` : `${e.name}-${n}.${t}`, i = Dn[t.split(".").at(-1)], a = document.createElement("a");
-	a.href = URL.createObjectURL(new Blob([On(e, t, n)], { type: i })), a.download = r, a.click(), setTimeout(() => URL.revokeObjectURL(a.href), 1e4);
+function jn(e, t, n) {
+	let r = t.endsWith(".wav") ? `${e.name}-${t}` : `${e.name}-${n}.${t}`, i = kn[t.split(".").at(-1)], a = document.createElement("a");
+	a.href = URL.createObjectURL(new Blob([An(e, t, n)], { type: i })), a.download = r, a.click(), setTimeout(() => URL.revokeObjectURL(a.href), 1e4);
 }
 // studio/src/sources.ts
-var An = .02, jn = 256 * 2 ** 20, Mn = 1e3;
-async function Nn() {
-	let e = await Pn(), t = null, n = () => {}, r = () => {};
+var Mn = .02, Nn = 256 * 2 ** 20, Pn = 1e3;
+async function Fn() {
+	let e = await In(), t = null, n = () => {}, r = () => {};
 	return {
 		name: "microphone",
 		start(i, a, o) {
-			let s = new at(i.sampleRate, M), c = Math.round(An * i.sampleRate);
+			let s = new M(i.sampleRate, N), c = Math.round(Mn * i.sampleRate);
 			t = new AudioWorkletNode(i, "mimi-capture", { processorOptions: { chunkSamples: c } }), t.port.onmessage = ({ data: e }) => e === "stopped" ? n() : a(s.push(e)), r = () => a(s.flush());
-			for (let t of e.getAudioTracks()) t.onended = () => o(new I("microphone_lost"));
+			for (let t of e.getAudioTracks()) t.onended = () => o(new L("microphone_lost"));
 			i.createMediaStreamSource(e).connect(t), t.connect(i.destination);
 		},
 		tick() {},
 		async stop() {
 			await new Promise((e) => {
-				n = e, setTimeout(e, t ? Mn : 0), t?.port.postMessage("stop");
+				n = e, setTimeout(e, t ? Pn : 0), t?.port.postMessage("stop");
 			}), r(), t?.disconnect(), e.getTracks().forEach((e) => e.stop());
 		}
 	};
 }
-async function Pn() {
-	if (!navigator.mediaDevices?.getUserMedia) throw new I("old_browser");
+async function In() {
+	if (!navigator.mediaDevices?.getUserMedia) throw new L("old_browser");
 	try {
 		return await navigator.mediaDevices.getUserMedia({ audio: {
 			channelCount: 1,
@@ -1869,7 +1905,7 @@ async function Pn() {
 		} });
 	} catch (e) {
 		let { name: t, message: n } = e;
-		throw new I({
+		throw new L({
 			NotAllowedError: "microphone_denied",
 			SecurityError: "microphone_denied",
 			NotFoundError: "microphone_missing",
@@ -1877,7 +1913,7 @@ async function Pn() {
 		}[t] ?? "microphone_failed", `${t}: ${n}`);
 	}
 }
-function Fn(e, t) {
+function Ln(e, t) {
 	let n = null, r = 0, i = () => {}, a = () => {};
 	return {
 		name: e,
@@ -1886,7 +1922,7 @@ function Fn(e, t) {
 		},
 		tick(e, o) {
 			n ??= e;
-			let s = Math.min(t.length, Math.floor((e - n) * M / o));
+			let s = Math.min(t.length, Math.floor((e - n) * N / o));
 			s > r && (i(t.subarray(r, s)), r = s, s === t.length && a(null));
 		},
 		async stop() {
@@ -1894,27 +1930,27 @@ function Fn(e, t) {
 		}
 	};
 }
-async function In(e, t) {
+async function Rn(e, t) {
 	try {
-		let t = await new OfflineAudioContext(1, 1, M).decodeAudioData(e);
+		let t = await new OfflineAudioContext(1, 1, N).decodeAudioData(e);
 		if (t.length === 0) throw Error("it holds no sound");
 		let n = new Float32Array(t.length);
 		for (let e = 0; e < t.numberOfChannels; e += 1) t.getChannelData(e).forEach((e, r) => n[r] = n[r] + e / t.numberOfChannels);
 		return n;
 	} catch (e) {
-		throw new I("file_unreadable", `${t}: ${e instanceof Error ? e.message : e}`);
+		throw new L("file_unreadable", `${t}: ${e instanceof Error ? e.message : e}`);
 	}
 }
-async function Ln(e) {
-	if (e.size > jn) throw new I("file_too_big", `${e.name} has ${Math.round(e.size / 2 ** 20)} MiB.`);
+async function zn(e) {
+	if (e.size > Nn) throw new L("file_too_big", `${e.name} has ${Math.round(e.size / 2 ** 20)} MiB.`);
 	try {
 		return await e.arrayBuffer();
 	} catch (t) {
-		throw new I("file_unreadable", `${e.name}: ${t instanceof Error ? t.message : t}`);
+		throw new L("file_unreadable", `${e.name}: ${t instanceof Error ? t.message : t}`);
 	}
 }
 // studio/src/take-player.ts
-var Rn = .02, zn = .05, Bn = class {
+var Bn = .02, Vn = .05, Hn = class {
 	#e = null;
 	#t = null;
 	#n = null;
@@ -1934,9 +1970,9 @@ var Rn = .02, zn = .05, Bn = class {
 	}
 	async play(e, t, n, r) {
 		this.stop();
-		let i = await z();
-		this.#e = i, this.#r = r, this.#i = Math.max(e?.length ?? 0, t?.length ?? 0) / M;
-		let a = i.currentTime + zn;
+		let i = await xt();
+		this.#e = i, this.#r = r, this.#i = Math.max(e?.length ?? 0, t?.length ?? 0) / N;
+		let a = i.currentTime + Vn;
 		this.#a = a - n, this.#t = this.#s(e, a), this.#n = this.#s(t, a), this.listen(r);
 	}
 	listen(e) {
@@ -1946,16 +1982,16 @@ var Rn = .02, zn = .05, Bn = class {
 		let t = this.#e;
 		if (!t) return;
 		let n = this.#n;
-		this.#l(n, 0), setTimeout(() => n?.node.stop(), 70), this.#n = this.#s(e, t.currentTime + Rn), this.listen(this.#r);
+		this.#l(n, 0), setTimeout(() => n?.node.stop(), 70), this.#n = this.#s(e, t.currentTime + Bn), this.listen(this.#r);
 	}
 	stop() {
-		for (let e of [this.#t, this.#n]) e && (e.node.onended = null, this.#l(e, 0), e.node.stop((this.#e?.currentTime ?? 0) + Rn));
+		for (let e of [this.#t, this.#n]) e && (e.node.onended = null, this.#l(e, 0), e.node.stop((this.#e?.currentTime ?? 0) + Bn));
 		this.#e = this.#t = this.#n = null;
 	}
 	#s(e, t) {
 		let n = this.#e;
 		if (!n || !e || e.length === 0) return null;
-		let r = n.createBuffer(1, e.length, M);
+		let r = n.createBuffer(1, e.length, N);
 		r.copyToChannel(Float32Array.from(e.view(), (e) => e / 32768), 0);
 		let [i, a] = [n.createBufferSource(), n.createGain()];
 		return i.buffer = r, a.gain.value = 0, i.connect(a).connect(n.destination), i.start(t, Math.max(0, t - this.#a)), i.onended = () => this.#c(i), {
@@ -1967,12 +2003,12 @@ var Rn = .02, zn = .05, Bn = class {
 		this.#e && (e === this.#n?.node || e === this.#t?.node && !this.#n) && this.atS >= this.#i - .1 && (this.stop(), this.#o());
 	}
 	#l(e, t) {
-		e?.gain.gain.setTargetAtTime(t, this.#e?.currentTime ?? 0, Rn / 4);
+		e?.gain.gain.setTargetAtTime(t, this.#e?.currentTime ?? 0, Bn / 4);
 	}
-}, X = {
+}, Un = {
 	least: 7,
 	most: 16
-}, Vn = 232, Hn = 4, Un = 5, Wn = 20, Z = 25, Gn = .22, Kn = /* @__PURE__ */ new Map([
+}, Wn = 232, Gn = 4, Kn = 5, qn = 20, Z = 25, Jn = .22, Yn = /* @__PURE__ */ new Map([
 	["ArrowLeft", [-1, 0]],
 	["ArrowRight", [1, 0]],
 	["ArrowUp", [0, -1]],
@@ -1981,7 +2017,7 @@ var Rn = .02, zn = .05, Bn = class {
 	["PageDown", [Z, 0]],
 	["Home", [-1e400, 0]],
 	["End", [1e400, 0]]
-]), qn = class {
+]), Xn = class {
 	#e;
 	#t;
 	#n;
@@ -1990,14 +2026,14 @@ var Rn = .02, zn = .05, Bn = class {
 	#a = 1;
 	#o = 1;
 	#s = 1;
-	#c = X.least;
+	#c = Un.least;
 	#l = null;
 	#u = null;
 	constructor(e, t, n, r) {
 		this.#e = e, this.#t = t, this.#n = n, this.#r = r, e.addEventListener("pointermove", (e) => this.#g(this.#m(e))), e.addEventListener("pointerleave", () => this.#g(null)), e.addEventListener("pointerdown", (e) => this.#_(this.#m(e))), e.addEventListener("keydown", (e) => this.#v(e));
 	}
 	use(e, t) {
-		this.#i = e, this.#a = t, this.#l = this.#u = null, this.#o = e.levels, this.#c = Math.max(X.least, Math.min(X.most, Math.floor(Vn / e.levels))), this.#e.style.height = `${this.#p(e.levels) + Wn}px`, this.#n("");
+		this.#i = e, this.#a = t, this.#l = this.#u = null, this.#o = e.levels, this.#c = Math.max(Un.least, Math.min(Un.most, Math.floor(Wn / e.levels))), this.#e.style.height = `${this.#p(e.levels) + qn}px`, this.#n("");
 	}
 	set heard(e) {
 		this.#s = e, this.refresh();
@@ -2007,8 +2043,8 @@ var Rn = .02, zn = .05, Bn = class {
 		this.#n(e ? this.#y(e) : "");
 	}
 	draw(e) {
-		let { context: t, widthPx: n } = W(this.#e), r = Math.min(this.#t.x(this.#t.shownEnd), n);
-		t.fillStyle = e.lane, t.fillRect(40, Un, r - 40, this.#c), t.fillRect(40, this.#p(1), r - 40, this.#p(this.#o) - this.#p(1)), this.#d(t), this.#s < this.#o && (t.fillStyle = e.ink, t.fillRect(40, this.#p(this.#s) - 1, r - 40, 1)), this.#f(t, e, r);
+		let { context: t, widthPx: n } = G(this.#e), r = Math.min(this.#t.x(this.#t.shownEnd), n);
+		t.fillStyle = e.lane, t.fillRect(40, Kn, r - 40, this.#c), t.fillRect(40, this.#p(1), r - 40, this.#p(this.#o) - this.#p(1)), this.#d(t), this.#s < this.#o && (t.fillStyle = e.ink, t.fillRect(40, this.#p(this.#s) - 1, r - 40, 1)), this.#f(t, e, r);
 		for (let n of [this.#l, this.#u]) n && this.#h(n) && (t.strokeStyle = e.mark, t.lineWidth = 2, t.strokeRect(this.#t.x(n.frame) - 1, this.#p(n.level) - 1, this.#t.framePx + 1, this.#c + 1));
 	}
 	#d(e) {
@@ -2016,7 +2052,7 @@ var Rn = .02, zn = .05, Bn = class {
 		for (let a = Math.max(0, n); i && a < Math.min(i.frames, r); a += 1) {
 			let n = i.frame(a), r = this.#t.x(a);
 			n.forEach((n, i) => {
-				e.globalAlpha = i < this.#s ? 1 : Gn, e.fillStyle = Ot(n, this.#a), e.fillRect(r, this.#p(i), t - 1, this.#c - 1);
+				e.globalAlpha = i < this.#s ? 1 : Jn, e.fillStyle = W(n, this.#a), e.fillRect(r, this.#p(i), t - 1, this.#c - 1);
 			});
 		}
 		e.globalAlpha = 1;
@@ -2029,14 +2065,14 @@ var Rn = .02, zn = .05, Bn = class {
 		let i = this.#p(this.#o), a = Math.max(0, Math.ceil(this.#t.shownFirst / Z) * Z);
 		for (let t = a; t < this.#t.shownEnd; t += Z) {
 			let r = this.#t.x(t);
-			e.fillRect(r, i, 1, 4), r + 16 < n && e.fillText(q(t, 0), Math.max(r, 48), i + 12);
+			e.fillRect(r, i, 1, 4), r + 16 < n && e.fillText(J(t, 0), Math.max(r, 48), i + 12);
 		}
 	}
 	#p(e) {
-		return Un + e * this.#c + (e > 0 ? Hn : 0);
+		return Kn + e * this.#c + (e > 0 ? Gn : 0);
 	}
 	#m(e) {
-		let t = this.#e.getBoundingClientRect(), n = e.clientY - t.top - Un, r = n < this.#c ? 0 : Math.floor((n - Hn) / this.#c), i = {
+		let t = this.#e.getBoundingClientRect(), n = e.clientY - t.top - Kn, r = n < this.#c ? 0 : Math.floor((n - Gn) / this.#c), i = {
 			frame: this.#t.frameAt(e.clientX - t.left),
 			level: r
 		};
@@ -2055,9 +2091,9 @@ var Rn = .02, zn = .05, Bn = class {
 	#v(e) {
 		let t = this.#i;
 		if (e.key === "Escape") this.#_(null);
-		else if (t && t.frames > 0 && Kn.has(e.key) && !e.ctrlKey && !e.metaKey && !e.altKey) {
+		else if (t && t.frames > 0 && Yn.has(e.key) && !e.ctrlKey && !e.metaKey && !e.altKey) {
 			e.preventDefault();
-			let [n, r] = this.#l ? Kn.get(e.key) : [0, 0], { frame: i, level: a } = this.#l ?? {
+			let [n, r] = this.#l ? Yn.get(e.key) : [0, 0], { frame: i, level: a } = this.#l ?? {
 				frame: t.frames - 1,
 				level: 0
 			};
@@ -2074,39 +2110,42 @@ var Rn = .02, zn = .05, Bn = class {
 		}) ? this.#i?.frame(e)[t] : void 0;
 		if (n === void 0) return "";
 		let r = t === 0 ? "semantic" : "acoustic", i = t < this.#s ? "" : ", not heard";
-		return `code ${n} of 0 .. ${this.#a - 1} · level ${t}, ${r}${i} · frame ${e}, at ${q(e)}`;
+		return `code ${n} of 0 .. ${this.#a - 1} · level ${t}, ${r}${i} · frame ${e}, at ${J(e)}`;
 	}
-}, Jn = 1e3, Yn = class {
+}, Zn = 1e3, Qn = 16, $n = class {
 	map;
-	#e = new tn();
+	#e = new rn();
 	#t = null;
 	#n = ["input", "output"].map((e) => ({
 		canvas: B(e, HTMLCanvasElement),
-		painter: new on()
+		painter: new cn()
 	}));
 	#r = B("latency", HTMLCanvasElement);
 	#i = B("scale", HTMLCanvasElement);
 	#a = /* @__PURE__ */ new Map();
 	#o = null;
-	#s = Tt();
+	#s = Ot();
 	#c = !1;
 	#l = 0;
 	#u = matchMedia("(prefers-reduced-motion: reduce)");
 	#d;
 	constructor(e) {
-		this.#d = e, this.map = new qn(B("map", HTMLCanvasElement), this.#e, (e) => V("cell", e), () => this.draw()), matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-			this.#s = Tt(), this.draw();
+		this.#d = e, this.map = new Xn(B("map", HTMLCanvasElement), this.#e, (e) => V("cell", e), () => this.draw()), matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+			this.#s = Ot(), this.draw();
 		}), new ResizeObserver(() => this.draw()).observe(B("map", HTMLCanvasElement));
 	}
 	use(e, t) {
 		this.#t = e, this.#a.clear(), this.#o = null, this.#e.follow(), this.map.use(e, t), this.draw();
+	}
+	set isDone(e) {
+		this.#e.isFitted = e, this.#e.follow();
 	}
 	set playhead(e) {
 		this.#o = e, e !== null && this.#e.show(e), this.refresh();
 	}
 	refresh() {
 		let e = performance.now() - this.#l;
-		this.#c || this.#u.matches && e < Jn || (this.#c = !0, requestAnimationFrame(() => this.draw()));
+		this.#c || this.#u.matches && e < Zn || (this.#c = !0, requestAnimationFrame(() => this.draw()));
 	}
 	draw() {
 		this.#c = !1;
@@ -2116,11 +2155,13 @@ var Rn = .02, zn = .05, Bn = class {
 		let t = [this.#s.input, this.#s.output];
 		[e.input, e.output].forEach((e, n) => {
 			let { canvas: r, painter: i } = this.#n[n];
-			U("lanes") === "spectrogram" ? i.draw(r, this.#s, this.#e, e && this.#f(e)) : an(r, this.#s, this.#e, e, t[n]), this.#p(r);
-		}), this.map.draw(this.#s), this.#p(B("map", HTMLCanvasElement)), sn(this.#r, this.#s, this.#e, e.latenciesMs), this.#m(), this.map.refresh(), this.#d();
+			U("lanes") === "spectrogram" ? i.draw(r, this.#s, this.#e, e && this.#f(e)) : sn(r, this.#s, this.#e, e, t[n]), this.#p(r);
+		}), this.map.draw(this.#s), this.#p(B("map", HTMLCanvasElement)), ln(this.#r, this.#s, this.#e, e.latenciesMs);
+		let n = Math.min(e.frames, this.#e.shownFrames) * this.#e.framePx;
+		B("seek", HTMLInputElement).style.width = `${n + Qn}px`, this.#m(), this.map.refresh(), this.#d();
 	}
 	#f(e) {
-		let t = this.#a.get(e) ?? new Jt(e);
+		let t = this.#a.get(e) ?? new Xt(e);
 		return this.#a.set(e, t), t;
 	}
 	#p(e) {
@@ -2128,14 +2169,14 @@ var Rn = .02, zn = .05, Bn = class {
 		t && this.#o !== null && (t.fillStyle = this.#s.mark, t.fillRect(this.#e.x(this.#o) - 1, 0, 2, e.clientHeight));
 	}
 	#m() {
-		let { context: e, widthPx: t, heightPx: n } = W(this.#i);
-		for (let r = 0; r < t; r += 1) e.fillStyle = Ot(r, t), e.fillRect(r, 0, 1, n);
+		let { context: e, widthPx: t, heightPx: n } = G(this.#i);
+		for (let r = 0; r < t; r += 1) e.fillStyle = W(r, t), e.fillRect(r, 0, 1, n);
 	}
-}, Xn = 250, Zn = {
+}, er = 250, tr = {
 	starting: "Cancel",
 	live: "Stop",
 	finishing: "Stop now"
-}, Qn = /\.(npy|mimi|json)$/i, $n = class {
+}, nr = /\.(npy|mimi|json)$/i, rr = class {
 	askAgain = () => {};
 	#e;
 	#t = null;
@@ -2146,32 +2187,32 @@ var Rn = .02, zn = .05, Bn = class {
 	#o = null;
 	#s = !1;
 	#c = 0;
-	#l = new En((e) => this.askAgain(e));
-	#u = new xn(B("meter", HTMLElement), B("meter-words", HTMLElement));
-	#d = new Yn(() => this.#D());
-	#f = new Bn(() => this.#C());
+	#l = new On((e) => this.askAgain(e));
+	#u = new Cn(B("meter", HTMLElement), B("meter-words", HTMLElement));
+	#d = new $n(() => this.#O());
+	#f = new Hn(() => this.#C());
 	constructor(e) {
 		this.#e = e;
 	}
 	use(e) {
 		let t = this.#t === null;
-		this.#t = e, t && (B("levels", HTMLInputElement).max = String(e.levels), V("scale-most", String(e.codebook_entries - 1)), this.setLevels(e.default_levels), this.#T("empty", ""));
+		this.#t = e, t && (B("levels", HTMLInputElement).max = String(e.levels), V("scale-most", String(e.codebook_entries - 1)), this.setLevels(e.default_levels), this.#E("empty", ""));
 	}
 	refuse(e) {
-		this.#l.show(e === null ? null : L(e));
+		this.#l.show(e === null ? null : R(e));
 	}
 	speak() {
-		this.#p("off", "Waiting for the microphone …", () => Nn());
+		this.#p("off", "Waiting for the microphone …", () => Fn());
 	}
 	playExample() {
-		this.#p("codec", "Fetching the example …", async () => Fn("example", await In(await this.#e.example(), "example")));
+		this.#p("codec", "Fetching the example …", async () => Ln("example", await Rn(await this.#e.example(), "example")));
 	}
 	open(e) {
 		let t = e.name.replace(/\.[^.]*$/, "");
-		Qn.test(e.name) ? this.#_(e, t) : this.#p("codec", "Reading the file …", async () => Fn(t, await In(await Ln(e), e.name)));
+		nr.test(e.name) ? this.#_(e, t) : this.#p("codec", "Reading the file …", async () => Ln(t, await Rn(await zn(e), e.name)));
 	}
 	stop() {
-		this.#s = !0, this.#a && (this.#T("finishing", "Stopping; waiting for the last answers …"), this.#a.stop());
+		this.#s = !0, this.#a && (this.#E("finishing", "Stopping; waiting for the last answers …"), this.#a.stop());
 	}
 	playOrPause() {
 		if (this.#f.isPlaying) this.#f.stop(), this.#C();
@@ -2181,21 +2222,21 @@ var Rn = .02, zn = .05, Bn = class {
 		}
 	}
 	seek(e) {
-		this.#f.isPlaying ? this.#x(e) : (this.#d.playhead = e / P, this.#E(e));
+		this.#f.isPlaying ? this.#x(e) : (this.#d.playhead = e / F, this.#D(e));
 	}
 	listen(e) {
 		this.#a?.listen(e), this.#f.listen(e);
 	}
 	setLevels(e) {
 		let t = this.#t;
-		this.#r = e, B("levels", HTMLInputElement).value = String(e), V("levels-value", String(e)), t && (V("bit-rate", zt(t, e)), V("output-label", `Codec, ${e} ${e === 1 ? "level" : "levels"}`), this.#d.map.heard = e, this.#d.refresh(), this.#a?.monitor.change(e), this.#n === "take" && this.#b());
+		this.#r = e, B("levels", HTMLInputElement).value = String(e), V("levels-value", String(e)), t && (V("bit-rate", Vt(t, e)), V("output-label", `Codec, ${e} ${e === 1 ? "level" : "levels"}`), this.#d.map.heard = e, this.#d.refresh(), this.#a?.monitor.change(e), this.#n === "take" && this.#b());
 	}
 	changeLanes() {
 		let e = U("lanes") === "spectrogram";
 		B("stage", HTMLElement).classList.toggle("spectrograms", e), this.#d.draw();
 	}
 	save(e) {
-		this.#i && kn(this.#i, e, this.#r);
+		this.#i && jn(this.#i, e, this.#r);
 	}
 	get inside() {
 		let e = this;
@@ -2233,53 +2274,53 @@ var Rn = .02, zn = .05, Bn = class {
 		this.#m(e, t);
 		let i = null, a = null;
 		try {
-			await z(), i = await n(), this.#s || (this.#v(new pt(i.name, r.levels), r), this.#a = this.#h(i, e), await this.#a.run());
+			await xt(), i = await n(), this.#s || (this.#v(new pt(i.name, r.levels), r), this.#a = this.#h(i, e), await this.#a.run());
 		} catch (e) {
-			a = L(e);
+			a = R(e);
 		}
 		i?.stop(), this.#g(a);
 	}
 	#m(e, t) {
-		this.#f.stop(), this.#s = !1, this.#a = null, this.refuse(null), St("listen", e), this.#T("starting", t);
+		this.#f.stop(), this.#s = !1, this.#a = null, this.refuse(null), Tt("listen", e), this.#E("starting", t);
 	}
 	#h(e, t) {
 		let n = this.#i;
-		return new _n(this.#e, e, n, this.#r, t, {
+		return new yn(this.#e, e, n, this.#r, t, {
 			changed: () => this.#d.refresh(),
 			input: (e) => {
-				this.#n === "starting" && this.#T("live", t === "off" ? "Listening to you. With headphones on, choose Codec to hear it live." : "Playing."), this.#u.push(e, performance.now()), this.#E((n.input?.length ?? 0) / M), this.#d.refresh();
+				this.#n === "starting" && this.#E("live", t === "off" ? "Listening to you. With headphones on, choose Codec to hear it live." : "Playing."), this.#u.push(e, performance.now()), this.#D((n.input?.length ?? 0) / N), this.#d.refresh();
 			},
-			notice: (e) => this.#w(e),
-			finishing: () => this.#T("finishing", "The sound has ended; waiting for the last answers …"),
+			notice: (e) => this.#T(e),
+			finishing: () => this.#E("finishing", "The sound has ended; waiting for the last answers …"),
 			unheard: (e) => this.#l.show(e)
 		});
 	}
 	#g(e) {
 		let t = this.#i;
-		this.#u.clear(), e && this.#l.show(e), !t || t.frames === 0 && (t.input?.length ?? 0) === 0 ? (this.#i = null, this.#T(this.#t ? "empty" : "loading", "")) : (U("listen") === "off" && St("listen", "codec"), this.#T("take", `${e ? "Stopped after" : "Done:"} ${t.frames} frames, ${q(t.frames)}.`), t.frames > 0 && this.#a && !this.#a.monitor.isMixed && t.output.frames >= t.frames && this.#o?.keep(this.#a.monitor.levels, t.output), this.#b(), this.#y());
+		this.#u.clear(), e && this.#l.show(e), !t || t.frames === 0 && (t.input?.length ?? 0) === 0 ? (this.#i = null, this.#E(this.#t ? "empty" : "loading", "")) : (U("listen") === "off" && Tt("listen", "codec"), this.#E("take", `${e ? "Stopped after" : "Done:"} ${t.frames} frames, ${J(t.frames)}.`), t.frames > 0 && this.#a && !this.#a.monitor.isMixed && t.output.frames >= t.frames && this.#o?.keep(this.#a.monitor.levels, t.output), this.#b(), this.#y());
 	}
 	async #_(e, t) {
 		let n = this.#t;
 		if (!(!n || this.#n !== "empty" && this.#n !== "take")) {
 			this.#m("codec", "Reading the codes …");
 			try {
-				let r = Qe(new Uint8Array(await Ln(e)), e.name);
-				if (r.frames > 7500) throw new I("file_too_big", `${e.name} has ${r.frames} frames.`);
+				let r = et(new Uint8Array(await zn(e)), e.name);
+				if (r.frames > 7500) throw new L("file_too_big", `${e.name} has ${r.frames} frames.`);
 				let i = pt.ofCodes(t, r);
-				i.output = F.of(await this.#e.decode(i.codes(i.levels), new AbortController().signal)), this.#v(i, n), this.#o?.keep(i.levels, i.output), this.setLevels(i.levels), this.#T("take", `${e.name}: ${i.frames} frames, ${q(i.frames)}.`), this.#y();
+				i.output = I.of(await this.#e.decode(i.codes(i.levels), new AbortController().signal)), this.#v(i, n), this.#o?.keep(i.levels, i.output), this.setLevels(i.levels), this.#E("take", `${e.name}: ${i.frames} frames, ${J(i.frames)}.`), this.#y();
 			} catch (e) {
-				this.#l.show(L(e)), this.#T(this.#i ? "take" : "empty", "");
+				this.#l.show(R(e)), this.#E(this.#i ? "take" : "empty", "");
 			}
 		}
 	}
 	#v(e, t) {
-		this.#i = e, this.#o = new Ht(this.#e, e), this.#c = 0, B("levels", HTMLInputElement).max = String(e.levels), this.setLevels(Math.min(this.#r, e.levels));
+		this.#i = e, this.#o = new Wt(this.#e, e), this.#c = 0, B("levels", HTMLInputElement).max = String(e.levels), this.setLevels(Math.min(this.#r, e.levels));
 		for (let t of document.querySelectorAll("input[name=listen][value=input]")) t.disabled = e.input === null;
 		B("save-input-wav", HTMLButtonElement).disabled = e.input === null, H("stage", !0), this.#d.use(e, t.codebook_entries);
 	}
 	#y() {
-		let e = (this.#i?.frames ?? 0) * P, t = B("seek", HTMLInputElement);
-		t.max = e.toFixed(2), t.value = "0", this.#E(e), this.#c = 0, this.#d.draw(), B("play", HTMLButtonElement).focus({ preventScroll: !0 });
+		let e = (this.#i?.frames ?? 0) * F, t = B("seek", HTMLInputElement);
+		t.max = e.toFixed(2), t.value = "0", this.#D(e), this.#c = 0, this.#d.draw(), B("play", HTMLButtonElement).focus({ preventScroll: !0 });
 	}
 	async #b() {
 		let [e, t] = [this.#i, this.#o];
@@ -2294,18 +2335,21 @@ var Rn = .02, zn = .05, Bn = class {
 		let t = this.#i;
 		if (t && this.#n === "take") try {
 			let n = U("listen") === "input" && t.input ? "input" : "codec";
-			St("listen", n), await this.#f.play(t.input, t.output, e, n), V("play-words", "Pause"), this.#S();
+			Tt("listen", n), await this.#f.play(t.input, t.output, e, n), this.#w(!0), this.#S();
 		} catch (e) {
 			this.refuse(e);
 		}
 	}
 	#S() {
-		this.#f.isPlaying && (B("seek", HTMLInputElement).value = String(this.#f.atS), this.#d.playhead = this.#f.atS / P, this.#E(this.#f.atS), requestAnimationFrame(() => this.#S()));
+		this.#f.isPlaying && (B("seek", HTMLInputElement).value = String(this.#f.atS), this.#d.playhead = this.#f.atS / F, this.#D(this.#f.atS), requestAnimationFrame(() => this.#S()));
 	}
 	#C() {
-		V("play-words", "Play"), this.#d.draw();
+		this.#w(!1), this.#d.draw();
 	}
-	#w({ kind: e, text: t }) {
+	#w(e) {
+		V("play-words", e ? "Pause" : "Play"), B("play", HTMLButtonElement).classList.toggle("playing", e);
+	}
+	#T({ kind: e, text: t }) {
 		V("status", {
 			lost: "The connection is lost. Your sound is kept; trying again …",
 			resumed: "Connected again; nothing is lost.",
@@ -2313,33 +2357,33 @@ var Rn = .02, zn = .05, Bn = class {
 			warning: `Note: ${t}.`
 		}[e]), B("status", HTMLElement).classList.toggle("away", e === "lost");
 	}
-	#T(e, t) {
+	#E(e, t) {
 		this.#n = e;
 		let n = e === "empty" || e === "take", r = e === "starting" || e === "live" || e === "finishing";
-		document.body.dataset.state = e, H("welcome", !this.#i && !r), H("stage", this.#i !== null), H("stop", r), H("play", e === "take"), H("seek", e === "take"), H("listen-off", r), V("stop-words", Zn[e] ?? "Stop");
+		document.body.dataset.state = e, this.#d.isDone = e === "take", e === "starting" && this.#w(!1), H("welcome", !this.#i && !r), H("stage", this.#i !== null), H("stop", r), H("play", e === "take"), H("seek", e === "take"), H("listen-off", r), V("stop-words", tr[e] ?? "Stop");
 		for (let e of document.querySelectorAll("button[data-act]")) e.disabled = !n;
 		for (let t of document.querySelectorAll("#save button")) t.disabled = e !== "take" || t.id === "save-input-wav" && !this.#i?.input;
-		B("status", HTMLElement).classList.remove("away"), V("status", t), (e === "take" || e === "empty") && yt();
+		B("status", HTMLElement).classList.remove("away"), V("status", t), (e === "take" || e === "empty") && St();
 	}
-	#E(e) {
+	#D(e) {
 		V("clock", `${e.toFixed(1)} s`);
 	}
-	#D() {
+	#O() {
 		let e = performance.now();
-		this.#i && this.#t && e - this.#c >= Xn && (this.#c = e, ln(this.#i, this.#a, this.#t, this.#r));
+		this.#i && this.#t && e - this.#c >= er && (this.#c = e, dn(this.#i, this.#a, this.#t, this.#r, this.#n === "live"));
 	}
-}, Q = new Lt(document.baseURI), $ = new $n(Q);
+}, Q = new zt(document.baseURI), $ = new rr(Q);
 Object.defineProperty(globalThis, "mimi", { value: $.inside });
-var er = B("hero", HTMLCanvasElement);
-new ResizeObserver(() => At(er)).observe(er);
-async function tr() {
+var ir = B("hero", HTMLCanvasElement);
+new ResizeObserver(() => Mt(ir)).observe(ir);
+async function ar() {
 	try {
 		let e = await Q.facts();
-		V("model", `${e.name} · ${e.weight_class}, ${e.numerics} numerics · up to ${e.levels} levels`), $.use(e), vt(), $.refuse(null);
+		V("model", `${e.name} · ${e.weight_class}, ${e.numerics} numerics · up to ${e.levels} levels`), $.use(e), bt(), $.refuse(null);
 	} catch (e) {
 		$.refuse(e);
 	}
 }
-Nt($), $.askAgain = (e) => {
-	Q.use(e), tr();
-}, tr();
+Ft($), $.askAgain = (e) => {
+	Q.use(e), ar();
+}, ar();

@@ -12,8 +12,11 @@ const START_TIMEOUT_MS = 5_000;
 /** After the last sample has left the player, the loudspeaker still has some. */
 const LOUDSPEAKER_S = 0.1;
 const MOST_WAIT_S = 10;
+const LEAST_TARGET_MS = 160;
 
 let shared: AudioContext | null = null;
+/** The delay that the last take found to be needed; the next one begins with it. */
+let targetMs = LEAST_TARGET_MS;
 
 /** Refuse where the browser has no audio worklets or no microphone to offer at all. */
 export function checkBrowser(): void {
@@ -66,13 +69,14 @@ export class Player {
     this.node = new AudioWorkletNode(context, 'mimi-player', {
       numberOfInputs: 0,
       outputChannelCount: [1],
-      processorOptions: { listen },
+      processorOptions: { listen, targetMs },
     });
     this.node.port.onmessage = ({ data }) => {
       if (data === 'drained') {
         this.#drained();
       } else {
         this.report = data;
+        targetMs = Math.max(LEAST_TARGET_MS, (1000 * this.report.targetSamples) / context.sampleRate);
         tick(data);
       }
     };

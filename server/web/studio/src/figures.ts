@@ -10,7 +10,7 @@ const PCM_BITS = 16;
 /** Frames that latency is told of: ten seconds. */
 const RECENT = 125;
 
-export function showFigures(take: Take, live: LiveTake | null, model: ModelFacts, levels: number): void {
+export function showFigures(take: Take, live: LiveTake | null, model: ModelFacts, levels: number, isLive: boolean): void {
   const waits = take.latenciesMs.slice(-RECENT).filter((ms) => ms !== null);
   const sorted = [...waits].sort((one, other) => one - other);
   say('median', sorted.length ? milliseconds(percentile(sorted, 0.5)) : '–');
@@ -22,7 +22,9 @@ export function showFigures(take: Take, live: LiveTake | null, model: ModelFacts
     const { waitingSamples, underruns } = live.player?.report ?? { waitingSamples: 0, underruns: 0 };
     const rateHz = live.player?.node.context.sampleRate ?? 1;
     const heardMs = 1000 / model.frame_rate_hz + percentile(sorted, 0.5) + (1000 * waitingSamples) / rateHz;
-    say('delay', sorted.length ? `≈ ${milliseconds(heardMs)}` : '–');
+    if (isLive && sorted.length) {
+      say('delay', `≈ ${milliseconds(heardMs)}`);
+    }
     say('gaps', String(underruns));
     say('resumes', String(live.stream?.stats.resumes ?? 0));
   }

@@ -332,7 +332,7 @@ export class Studio {
       const to = chosen('listen') === 'input' && take.input ? 'input' : 'codec';
       choose('listen', to);
       await this.#player.play(take.input, take.output, fromS, to);
-      say('play-words', 'Pause');
+      this.#sayPlay(true);
       this.#follow();
     } catch (cause) {
       this.refuse(cause);
@@ -351,8 +351,13 @@ export class Studio {
   }
 
   #paused(): void {
-    say('play-words', 'Play');
+    this.#sayPlay(false);
     this.#view.draw();
+  }
+
+  #sayPlay(isPlaying: boolean): void {
+    say('play-words', isPlaying ? 'Pause' : 'Play');
+    element('play', HTMLButtonElement).classList.toggle('playing', isPlaying);
   }
 
   #tell({ kind, text }: Notice): void {
@@ -371,6 +376,10 @@ export class Studio {
     const isIdle = next === 'empty' || next === 'take';
     const isBusy = next === 'starting' || next === 'live' || next === 'finishing';
     document.body.dataset['state'] = next;
+    this.#view.isDone = next === 'take';
+    if (next === 'starting') {
+      this.#sayPlay(false);
+    }
     show('welcome', !this.#take && !isBusy);
     show('stage', this.#take !== null);
     show('stop', isBusy);
@@ -399,7 +408,7 @@ export class Studio {
     const nowMs = performance.now();
     if (this.#take && this.#model && nowMs - this.#figuresAtMs >= FIGURES_MS) {
       this.#figuresAtMs = nowMs;
-      showFigures(this.#take, this.#live, this.#model, this.#levels);
+      showFigures(this.#take, this.#live, this.#model, this.#levels, this.#state === 'live');
     }
   }
 }

@@ -2,7 +2,7 @@ import { FRAME_S } from './take.ts';
 
 /** Room for the labels on the left, CSS pixels. */
 export const GUTTER_PX = 40;
-const FRAME_PX = { wide: 7, narrow: 5 };
+const FRAME_PX = { wide: 7, narrow: 5, most: 24 };
 const NARROW_PX = 560;
 
 /** The time axis that the lanes share. It follows the newest frame, or is held at one place to look at it. */
@@ -11,14 +11,22 @@ export class Timeline {
   end = 0;
   #heldEnd: number | null = null;
   #widthPx = 0;
+  #isFitted = false;
 
   /** @param widthPx of the lanes, with the gutter */
   resize(widthPx: number): void {
     this.#widthPx = widthPx;
   }
 
+  /** Whether a short take shall fill the width, as far as that looks well: one that is done, not one that grows. */
+  set isFitted(fitted: boolean) {
+    this.#isFitted = fitted;
+  }
+
   get framePx(): number {
-    return this.#widthPx < NARROW_PX ? FRAME_PX.narrow : FRAME_PX.wide;
+    const usual = this.#widthPx < NARROW_PX ? FRAME_PX.narrow : FRAME_PX.wide;
+    const filling = this.end > 0 ? Math.floor((this.#widthPx - GUTTER_PX) / Math.ceil(this.end)) : 0;
+    return this.#isFitted ? Math.max(usual, Math.min(FRAME_PX.most, filling)) : usual;
   }
 
   /** Whole frames that fit. */

@@ -9,6 +9,7 @@ import type { Sound, Take } from './take.ts';
 import { Timeline } from './timeline.ts';
 
 const STILL_MS = 1_000;
+const THUMB_PX = 16;
 
 export class View {
   readonly map: CodeMap;
@@ -48,6 +49,12 @@ export class View {
     this.#timeline.follow();
     this.map.use(take, entries);
     this.draw();
+  }
+
+  /** Whether the take is done: then it is shown as large as it fits. */
+  set isDone(done: boolean) {
+    this.#timeline.isFitted = done;
+    this.#timeline.follow();
   }
 
   /** Where the take is being played, in frames; `null` where it is not. */
@@ -91,6 +98,9 @@ export class View {
     this.map.draw(this.#theme);
     this.#drawPlayhead(element('map', HTMLCanvasElement));
     drawLatencies(this.#latency, this.#theme, this.#timeline, take.latenciesMs);
+    // The thumb of a slider stays within it: half of one on either side.
+    const takePx = Math.min(take.frames, this.#timeline.shownFrames) * this.#timeline.framePx;
+    element('seek', HTMLInputElement).style.width = `${takePx + THUMB_PX}px`;
     this.#drawScale();
     this.map.refresh();
     this.#drawn();

@@ -16,16 +16,17 @@ const REPORT_SAMPLES = 1_024;
 const MOST_BLOCK_SAMPLES = 4_096;
 
 class PlayerProcessor extends AudioWorkletProcessor {
-  #buffer = new JitterBuffer({ sampleRateHz: sampleRate, channels: 2 });
+  #buffer: JitterBuffer;
   #pulled = [new Float32Array(MOST_BLOCK_SAMPLES), new Float32Array(MOST_BLOCK_SAMPLES)] as const;
   #gains = [0, 0] as [number, number];
   #wanted: readonly [number, number] = [0, 0];
   #isEnded = false;
   #sinceReport = 0;
 
-  constructor(options: { processorOptions: { listen: Listen } }) {
+  constructor({ processorOptions: { listen, targetMs } }: { processorOptions: { listen: Listen; targetMs: number } }) {
     super();
-    this.#listen(options.processorOptions.listen);
+    this.#buffer = new JitterBuffer({ sampleRateHz: sampleRate, channels: 2, targetMs });
+    this.#listen(listen);
     this.#gains = [...this.#wanted];
     this.port.onmessage = (event) => this.#take(event.data);
   }
