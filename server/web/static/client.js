@@ -451,13 +451,13 @@ function Ce(e) {
 		}
 	};
 }
-function A({ mode: e, sampleFormat: t, channels: n }, r) {
+function we({ mode: e, sampleFormat: t, channels: n }, r) {
 	return e === "decode" ? Se * r : O[t] * n;
 }
-function j({ mode: e, sampleRateHz: t }) {
+function A({ mode: e, sampleRateHz: t }) {
 	return e === "decode" ? k : t;
 }
-function we(e) {
+function Te(e) {
 	let t = {
 		resume: !0,
 		giveUpMs: null,
@@ -478,7 +478,7 @@ function we(e) {
 	return t;
 }
 // client/src/conversation.ts
-var Te = 8, Ee = 65536, De = 10, M = 1e3, Oe = class {
+var Ee = 8, De = 65536, Oe = 10, j = 1e3, ke = class {
 	#e;
 	#t;
 	#n;
@@ -499,7 +499,7 @@ var Te = 8, Ee = 65536, De = 10, M = 1e3, Oe = class {
 	#_ = null;
 	room = new T();
 	constructor(e, t, n, r, i) {
-		this.#e = e, this.#n = t, this.#t = n, this.#r = r ? new le(j(t.asked)) : null, this.#i = i;
+		this.#e = e, this.#n = t, this.#t = n, this.#r = r ? new le(A(t.asked)) : null, this.#i = i;
 	}
 	async open() {
 		this.#b(await this.#y(this.#t.waitForPlaceMs, null));
@@ -541,14 +541,14 @@ var Te = 8, Ee = 65536, De = 10, M = 1e3, Oe = class {
 		if (this.#s || this.#c) throw i("session_closed", "stream", "closed", "an open stream");
 	}
 	get messageBytes() {
-		let { outbox: e, asked: t, ready: n } = this.#n, r = this.#r ? 1 : Te, i = Math.max(1, Math.floor(r * j(t) / k)), a = n.maxMessageBytes - n.maxMessageBytes % e.unitBytes;
+		let { outbox: e, asked: t, ready: n } = this.#n, r = this.#r ? 1 : Ee, i = Math.max(1, Math.floor(r * A(t) / k)), a = n.maxMessageBytes - n.maxMessageBytes % e.unitBytes;
 		return Math.max(e.unitBytes, Math.min(i * e.unitBytes, a));
 	}
 	#y(e, t) {
 		return ve(e, this.#e, this.#n, this.#t, (e) => this.#x(e), t, () => !this.#c && !this.#s);
 	}
 	async #b(e) {
-		this.#h = setInterval(() => this.#T(), M), this.#g = performance.now();
+		this.#h = setInterval(() => this.#T(), j), this.#g = performance.now();
 		try {
 			for (let t = e;;) {
 				this.#a = t, this.#_ = null, this.pump();
@@ -602,8 +602,8 @@ var Te = 8, Ee = 65536, De = 10, M = 1e3, Oe = class {
 		this.#n.ackIsDue && e.send(this.#n.ack());
 		let { outbox: t } = this.#n;
 		for (let n = t.peek(this.messageBytes); n; n = t.peek(this.messageBytes)) {
-			if (e.bufferedBytes > Ee) {
-				this.#w(De);
+			if (e.bufferedBytes > De) {
+				this.#w(Oe);
 				return;
 			}
 			if (n.kind === "chunk") {
@@ -627,7 +627,7 @@ var Te = 8, Ee = 65536, De = 10, M = 1e3, Oe = class {
 		}, e);
 	}
 	#T() {
-		let e = performance.now(), t = e - this.#g > 5 * M;
+		let e = performance.now(), t = e - this.#g > 5 * j;
 		this.#g = e;
 		let n = this.#a;
 		n?.isOpen && (this.#_ === null || n.heardAtMs > this.#_ || t ? (this.#_ = null, e - n.heardAtMs > this.#t.pingIntervalMs && (n.send("{\"type\":\"ping\"}"), this.#_ = e)) : e - this.#_ > this.#t.pingTimeoutMs && n.abandon(`nothing heard for ${this.#t.pingTimeoutMs} ms after a ping`));
@@ -640,35 +640,35 @@ var Te = 8, Ee = 65536, De = 10, M = 1e3, Oe = class {
 	}
 };
 // client/src/payload.ts
-function ke(e, t, n, r) {
+function Ae(e, t, n, r) {
 	if (e instanceof Uint8Array) return new Uint8Array(e);
-	if (t.mode === "decode") return Ae(e, n, r);
+	if (t.mode === "decode") return je(e, n, r);
 	if (e instanceof Uint16Array) throw i("input_type", "pcm", "Uint16Array", "Int16Array or Float32Array");
 	if (e.length % t.channels) throw i("input_shape", "pcm", `${e.length} samples`, `a multiple of ${t.channels}, one of each channel`);
 	if (e instanceof Float32Array && !e.every(Number.isFinite)) throw i("non_finite_input", "pcm", "NaN or infinity", "finite samples");
-	return t.sampleFormat === "s16le" ? F(e instanceof Int16Array ? e : N(e)) : F(e instanceof Float32Array ? e : P(e));
+	return t.sampleFormat === "s16le" ? P(e instanceof Int16Array ? e : M(e)) : P(e instanceof Float32Array ? e : N(e));
 }
-function N(e) {
+function M(e) {
 	return Int16Array.from(e, (e) => {
 		let t = Math.max(-1, Math.min(1, e)) * 32768, n = Math.round(t), r = n - t === .5 && n % 2 != 0 ? n - 1 : n;
 		return Math.min(32767, r);
 	});
 }
-function P(e) {
+function N(e) {
 	return Float32Array.from(e, (e) => e / 32768);
 }
-function Ae(e, t, n) {
+function je(e, t, n) {
 	if (!(e instanceof Uint16Array)) throw i("input_type", "codes", e.constructor.name, "Uint16Array");
 	if (e.length % t) throw i("input_shape", "codes", `${e.length} numbers`, `a multiple of ${t}, one of each level`);
 	let r = e.findIndex((e) => e >= n);
 	if (r >= 0) throw i("code_range", `codes[level ${r % t}, frame ${Math.floor(r / t)}]`, String(e[r]), `0 .. ${n - 1}`);
-	return F(e);
+	return P(e);
 }
-function F(e) {
+function P(e) {
 	return new Uint8Array(new Uint8Array(e.buffer, e.byteOffset, e.byteLength));
 }
 // client/src/outbox.ts
-var je = class {
+var Me = class {
 	unitBytes;
 	unsentBytes = 0;
 	heldBytes = 0;
@@ -724,19 +724,19 @@ var je = class {
 			epoch: e,
 			byte: t * this.unitBytes
 		};
-		if (I(n, this.#a) <= 0) return;
+		if (F(n, this.#a) <= 0) return;
 		let r = 0;
-		for (let e = this.#n[r]; e && r < this.#r && Me(e, n); e = this.#n[r]) r += 1;
+		for (let e = this.#n[r]; e && r < this.#r && Ne(e, n); e = this.#n[r]) r += 1;
 		let i = this.#n[r];
-		r < this.#r && i?.kind === "chunk" && I(i, n) < 0 && (this.#c(r, n.byte - i.byte), this.#r += 1, r += 1), this.#l(r);
+		r < this.#r && i?.kind === "chunk" && F(i, n) < 0 && (this.#c(r, n.byte - i.byte), this.#r += 1, r += 1), this.#l(r);
 	}
 	rewind(e, t, n) {
 		let r = {
 			epoch: e,
 			byte: t * this.unitBytes
 		};
-		if (I(r, this.#i) > 0) throw i("internal", "resume", `a position behind the input, ${t}`, "at most its end");
-		if (I(r, this.#a) < 0) throw i("unavailable", "resume", `input from ${t} of epoch ${e} asked for again, which is forgotten`, "more room (maxHeldBytes)");
+		if (F(r, this.#i) > 0) throw i("internal", "resume", `a position behind the input, ${t}`, "at most its end");
+		if (F(r, this.#a) < 0) throw i("unavailable", "resume", `input from ${t} of epoch ${e} asked for again, which is forgotten`, "more room (maxHeldBytes)");
 		this.#r = this.#s(r, n);
 		let a = (e) => e.reduce((e, t) => e + (t.kind === "chunk" ? t.data.length : 0), 0);
 		this.heldBytes = a(this.#n.slice(0, this.#r)), this.unsentBytes = a(this.#n.slice(this.#r));
@@ -745,8 +745,8 @@ var je = class {
 		for (let n = 0; n < this.#n.length; n += 1) {
 			let r = this.#n[n];
 			if (r.kind === "chunk") {
-				if (I(L(r), e) > 0) {
-					let t = I(r, e) < 0 ? e.byte - r.byte : 0;
+				if (F(I(r), e) > 0) {
+					let t = F(r, e) < 0 ? e.byte - r.byte : 0;
 					return t > 0 && this.#c(n, t), n + +(t > 0);
 				}
 			} else if (!(r.epoch < e.epoch || r.kind === "flush" && r.ordinal <= t)) return n;
@@ -768,31 +768,31 @@ var je = class {
 		}
 	}
 	#l(e) {
-		for (let t of this.#n.splice(0, e)) t.kind === "chunk" ? (this.heldBytes -= t.data.length, this.#a = L(t)) : t.kind === "reset" && (this.#a = {
+		for (let t of this.#n.splice(0, e)) t.kind === "chunk" ? (this.heldBytes -= t.data.length, this.#a = I(t)) : t.kind === "reset" && (this.#a = {
 			epoch: t.epoch + 1,
 			byte: 0
 		});
 		this.#r -= e;
 	}
 };
-function I(e, t) {
+function F(e, t) {
 	return e.epoch - t.epoch || e.byte - t.byte;
 }
-function L(e) {
+function I(e) {
 	return {
 		epoch: e.epoch,
 		byte: e.byte + e.data.length
 	};
 }
-function Me(e, t) {
-	return e.kind === "chunk" ? I(L(e), t) <= 0 : I(e, t) < 0;
+function Ne(e, t) {
+	return e.kind === "chunk" ? F(I(e), t) <= 0 : F(e, t) < 0;
 }
 // client/src/protocol.ts
-var Ne = 8, Pe = /* @__PURE__ */ new Set([
+var Pe = 8, Fe = /* @__PURE__ */ new Set([
 	"resume_refused",
 	"resume_lost",
 	"snapshot"
-]), Fe = class {
+]), Ie = class {
 	asked;
 	token = null;
 	epoch = 0;
@@ -810,13 +810,13 @@ var Ne = 8, Pe = /* @__PURE__ */ new Set([
 		this.asked = e, this.#e = t, this.#t = n;
 	}
 	get ready() {
-		return R(this.#n);
+		return L(this.#n);
 	}
 	get outbox() {
-		return R(this.#r);
+		return L(this.#r);
 	}
 	get meter() {
-		return R(this.#i);
+		return L(this.#i);
 	}
 	opening() {
 		return JSON.stringify(this.token === null ? {
@@ -830,7 +830,7 @@ var Ne = 8, Pe = /* @__PURE__ */ new Set([
 		});
 	}
 	beginAgain(e) {
-		return !Pe.has(e.code) || this.token === null || this.epoch > 0 || !this.outbox.isWhole ? !1 : (this.token = null, !0);
+		return !Fe.has(e.code) || this.token === null || this.epoch > 0 || !this.outbox.isWhole ? !1 : (this.token = null, !0);
 	}
 	receive(e, t) {
 		if (typeof e != "string") return this.#l(oe(e, this.asked.sampleFormat), t);
@@ -851,7 +851,7 @@ var Ne = 8, Pe = /* @__PURE__ */ new Set([
 		e.kind === "flush" ? this.meter.flushSent(t) : e.kind === "chunk" && e.epoch === this.epoch && this.meter.sent(e.data.length / this.outbox.unitBytes, t), this.outbox.advance();
 	}
 	get ackIsDue() {
-		return this.token !== null && this.#a - this.#o >= Ne;
+		return this.token !== null && this.#a - this.#o >= Pe;
 	}
 	ack() {
 		return this.#o = this.#a, JSON.stringify({
@@ -861,11 +861,11 @@ var Ne = 8, Pe = /* @__PURE__ */ new Set([
 		});
 	}
 	#c(e) {
-		if (this.#n && z(e) !== z(this.#n)) throw i("unavailable", "service", `another codec, ${z(e)}`, `${z(this.#n)}, as at the start`);
-		this.#n = e, this.token = this.#e ? e.resumeToken : null, !this.#r || !this.#i ? (this.#r = new je(A(this.asked, e.levels), {
+		if (this.#n && R(e) !== R(this.#n)) throw i("unavailable", "service", `another codec, ${R(e)}`, `${R(this.#n)}, as at the start`);
+		this.#n = e, this.token = this.#e ? e.resumeToken : null, !this.#r || !this.#i ? (this.#r = new Me(we(this.asked, e.levels), {
 			keeps: this.token !== null,
 			maxHeldBytes: this.#t
-		}), this.#i = new ue(j(this.asked) / k)) : (this.resumes += 1, this.#o = this.#a, this.#r.rewind(e.epoch, e.position, e.flushes), e.epoch === this.epoch && this.#i.restart(e.position));
+		}), this.#i = new ue(A(this.asked) / k)) : (this.resumes += 1, this.#o = this.#a, this.#r.rewind(e.epoch, e.position, e.flushes), e.epoch === this.epoch && this.#i.restart(e.position));
 	}
 	#l(e, t) {
 		let { frameSamples: n } = this.ready;
@@ -884,20 +884,20 @@ var Ne = 8, Pe = /* @__PURE__ */ new Set([
 		return e <= this.epoch ? !1 : (this.epoch = e, this.#a = this.#o = -1, this.#s = 0, this.outbox.release(e, 0), this.meter.restart(), !0);
 	}
 };
-function R(e) {
+function L(e) {
 	if (e === null) throw i("unavailable", "stream", "no settings agreed yet", "an open stream");
 	return e;
 }
-function z({ model: e, levels: t }) {
+function R({ model: e, levels: t }) {
 	return `${e.sha256.slice(0, 12)}, ${e.numerics}, ${t} levels`;
 }
 // client/src/stream.ts
-var B = class e {
+var z = class e {
 	#e;
 	#t;
 	#n;
 	constructor(e, t, { paced: n = !1, notify: r = () => {}, ...i }) {
-		this.#e = we(i), this.#t = new Fe(Ce(t), this.#e), this.#n = new Oe(e, this.#t, this.#e, n, r);
+		this.#e = Te(i), this.#t = new Ie(Ce(t), this.#e), this.#n = new ke(e, this.#t, this.#e, n, r);
 	}
 	static async connect(t, n = {}, r = {}) {
 		let i = new e(t, n, r);
@@ -912,7 +912,7 @@ var B = class e {
 			sentFrames: e.sentFrames,
 			answeredFrames: e.answeredFrames,
 			lagMs: 1e3 * Math.floor(e.inFlightFrames) / k,
-			unsentMs: 1e3 * t.unsentBytes / t.unitBytes / j(n),
+			unsentMs: 1e3 * t.unsentBytes / t.unitBytes / A(n),
 			waitingFrames: this.#n.waitingFrames,
 			latencyMs: {
 				p50: r(50),
@@ -926,7 +926,7 @@ var B = class e {
 	}
 	async send(e) {
 		this.#n.requireOpen();
-		let { levels: t, codebookEntries: n } = this.ready, { outbox: r } = this.#t, i = ke(e, this.#t.asked, t, n);
+		let { levels: t, codebookEntries: n } = this.ready, { outbox: r } = this.#t, i = Ae(e, this.#t.asked, t, n);
 		for (let e = 0; e < i.length; e += this.#n.messageBytes) {
 			for (; r.unsentBytes >= this.#e.maxUnsentBytes;) this.#n.requireOpen(), await this.#n.room.wait();
 			this.#n.requireOpen(), r.append(i.subarray(e, e + this.#n.messageBytes)), this.#n.pump();
@@ -972,22 +972,22 @@ var B = class e {
 	}
 };
 // client/src/clip.ts
-async function Ie(e, t, n = {}, r = {}) {
-	return (await V(e, t, {
+async function Le(e, t, n = {}, r = {}) {
+	return (await B(e, t, {
 		...n,
 		mode: "encode"
 	}, r)).codes;
 }
-async function Le(e, t, n = {}) {
-	let { pcm: r } = await V(e, t.data, {
+async function Re(e, t, n = {}) {
+	let { pcm: r } = await B(e, t.data, {
 		mode: "decode",
 		levels: t.levels,
 		sampleFormat: "f32le"
 	}, n);
 	return t.samples === null ? r : r.slice(0, t.samples);
 }
-async function Re(e, t, n = {}, r = {}) {
-	let { flushed: i, ...a } = await V(e, t, {
+async function ze(e, t, n = {}, r = {}) {
+	let { flushed: i, ...a } = await B(e, t, {
 		...n,
 		mode: "echo",
 		echoCodes: !0
@@ -997,8 +997,8 @@ async function Re(e, t, n = {}, r = {}) {
 		pcm: a.pcm.slice(0, i.receivedSamples)
 	};
 }
-async function V(e, t, n, r) {
-	let i = await B.connect(e, n, r);
+async function B(e, t, n, r) {
+	let i = await z.connect(e, n, r);
 	try {
 		let { levels: e } = i.ready, n = [], r = [], a = i.run([t]), o = await a.next();
 		for (; !o.done; o = await a.next()) o.value.codes && n.push(o.value.codes), o.value.pcm && r.push(o.value.pcm);
@@ -1009,22 +1009,22 @@ async function V(e, t, n, r) {
 				levels: e,
 				frames: n.length,
 				samples: s.samples,
-				data: H(n, new Uint16Array(n.length * e))
+				data: V(n, new Uint16Array(n.length * e))
 			},
-			pcm: H(r, new Float32Array(r.reduce((e, t) => e + t.length, 0)))
+			pcm: V(r, new Float32Array(r.reduce((e, t) => e + t.length, 0)))
 		};
 	} finally {
 		await i.close();
 	}
 }
-function H(e, t) {
+function V(e, t) {
 	let n = 0;
 	for (let r of e) t.set(r, n), n += r.length;
 	return t;
 }
 // client/src/codes.ts
-var U = "NUMPY", W = "MIMI", G = 8, K = 64, q = 32767;
-function ze(e, t) {
+var H = "NUMPY", U = "MIMI", W = 8, G = 64, K = 32767;
+function Be(e, t) {
 	if (t >= e.levels) return e;
 	let n = new Uint16Array(e.frames * t);
 	for (let r = 0; r < e.frames; r += 1) n.set(e.data.subarray(r * e.levels, r * e.levels + t), r * t);
@@ -1034,38 +1034,38 @@ function ze(e, t) {
 		data: n
 	};
 }
-function Be({ levels: e, frames: t, data: n }) {
-	let r = `{'descr': '${n.some((e) => e > q) ? "<u2" : "<i2"}', 'fortran_order': False, 'shape': (${e}, ${t}), }`, i = Math.ceil((10 + r.length + 1) / K) * K - 10, a = new Uint8Array(10 + i + 2 * n.length), o = new DataView(a.buffer);
-	a.set(Uint8Array.from(`${U}\x01\x00`, (e) => e.charCodeAt(0))), o.setUint16(8, i, !0), a.set(new TextEncoder().encode(`${r.padEnd(i - 1)}\n`), 10);
+function Ve({ levels: e, frames: t, data: n }) {
+	let r = `{'descr': '${n.some((e) => e > K) ? "<u2" : "<i2"}', 'fortran_order': False, 'shape': (${e}, ${t}), }`, i = Math.ceil((10 + r.length + 1) / G) * G - 10, a = new Uint8Array(10 + i + 2 * n.length), o = new DataView(a.buffer);
+	a.set(Uint8Array.from(`${H}\x01\x00`, (e) => e.charCodeAt(0))), o.setUint16(8, i, !0), a.set(new TextEncoder().encode(`${r.padEnd(i - 1)}\n`), 10);
 	for (let r = 0; r < e; r += 1) for (let a = 0; a < t; a += 1) o.setUint16(10 + i + 2 * (r * t + a), n[a * e + r] ?? 0, !0);
 	return a;
 }
-function Ve({ levels: e, data: t }) {
-	let n = new Uint8Array(G + 2 * t.length), r = new DataView(n.buffer);
-	return n.set(new TextEncoder().encode(W)), r.setInt32(4, e, !0), t.forEach((e, t) => {
-		if (e > q) throw i("codes_file", ".mimi", `a code of ${e}`, "codes of at most 32767");
-		r.setUint16(G + 2 * t, e, !0);
+function He({ levels: e, data: t }) {
+	let n = new Uint8Array(W + 2 * t.length), r = new DataView(n.buffer);
+	return n.set(new TextEncoder().encode(U)), r.setInt32(4, e, !0), t.forEach((e, t) => {
+		if (e > K) throw i("codes_file", ".mimi", `a code of ${e}`, "codes of at most 32767");
+		r.setUint16(W + 2 * t, e, !0);
 	}), n;
 }
-function He(e, t = "codes") {
+function Ue(e, t = "codes") {
 	let n = String.fromCharCode(...e.subarray(0, 6));
-	return n === U ? Ue(e, t) : n.startsWith(W) ? We(e, t) : Ge(e, t);
+	return n === H ? We(e, t) : n.startsWith(U) ? Ge(e, t) : Ke(e, t);
 }
-function Ue(e, t) {
+function We(e, t) {
 	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e[6] === 1, i = r ? 10 : 12;
-	if (e.length < i) throw Y(t, "a header that is cut off");
+	if (e.length < i) throw J(t, "a header that is cut off");
 	let a = i + (r ? n.getUint16(8, !0) : n.getUint32(8, !0)), o = new TextDecoder("latin1").decode(e.subarray(i, a)), s = /'descr': *'<([iu])([248])'/.exec(o), c = /'shape': *\((\d+), *(\d+)\)/.exec(o);
-	if (!s || !c || !/'fortran_order': *False/.test(o)) throw Y(t, o.trim().slice(0, 80) || "no header");
+	if (!s || !c || !/'fortran_order': *False/.test(o)) throw J(t, o.trim().slice(0, 80) || "no header");
 	let [l, u, d] = [
 		Number(c[1]),
 		Number(c[2]),
 		Number(s[2])
 	];
-	if (l < 1 || e.length !== a + l * u * d) throw Y(t, `${e.length - a} bytes of ${l} x ${u} codes`);
+	if (l < 1 || e.length !== a + l * u * d) throw J(t, `${e.length - a} bytes of ${l} x ${u} codes`);
 	let f = new Uint16Array(l * u);
 	for (let e = 0; e < l; e += 1) for (let r = 0; r < u; r += 1) {
 		let i = a + d * (e * u + r), o = d === 2 ? n.getInt16(i, !0) : d === 4 ? n.getInt32(i, !0) : Number(n.getBigInt64(i, !0));
-		f[r * l + e] = J(s[1] === "u" && d === 2 ? o & 65535 : o, t);
+		f[r * l + e] = q(s[1] === "u" && d === 2 ? o & 65535 : o, t);
 	}
 	return {
 		levels: l,
@@ -1074,10 +1074,10 @@ function Ue(e, t) {
 		data: f
 	};
 }
-function We(e, t) {
-	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e.length < G ? 0 : n.getInt32(4, !0), i = (e.length - G) / 2;
-	if (r < 1 || !Number.isInteger(i / r)) throw Y(t, `${r} levels, ${e.length} bytes`);
-	let a = Uint16Array.from({ length: i }, (e, r) => J(n.getInt16(G + 2 * r, !0), t));
+function Ge(e, t) {
+	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e.length < W ? 0 : n.getInt32(4, !0), i = (e.length - W) / 2;
+	if (r < 1 || !Number.isInteger(i / r)) throw J(t, `${r} levels, ${e.length} bytes`);
+	let a = Uint16Array.from({ length: i }, (e, r) => q(n.getInt16(W + 2 * r, !0), t));
 	return {
 		levels: r,
 		frames: i / r,
@@ -1085,16 +1085,16 @@ function We(e, t) {
 		data: a
 	};
 }
-function Ge(e, t) {
+function Ke(e, t) {
 	let n;
 	try {
 		n = JSON.parse(new TextDecoder().decode(e));
 	} catch {
-		throw Y(t, "neither of them");
+		throw J(t, "neither of them");
 	}
 	let r = l(n) ? n.codes : null;
-	if (!Array.isArray(r) || r.length === 0 || !r.every((e) => Array.isArray(e) && e.length === r[0].length)) throw Y(t, "JSON without codes[level][frame]");
-	let [i, a] = [r.length, r[0].length], o = Uint16Array.from({ length: i * a }, (e, n) => J(r[n % i][Math.floor(n / i)], t)), s = n.samples;
+	if (!Array.isArray(r) || r.length === 0 || !r.every((e) => Array.isArray(e) && e.length === r[0].length)) throw J(t, "JSON without codes[level][frame]");
+	let [i, a] = [r.length, r[0].length], o = Uint16Array.from({ length: i * a }, (e, n) => q(r[n % i][Math.floor(n / i)], t)), s = n.samples;
 	return {
 		levels: i,
 		frames: a,
@@ -1102,15 +1102,15 @@ function Ge(e, t) {
 		data: o
 	};
 }
-function J(e, t) {
-	if (!Number.isInteger(e) || e < 0 || e > 65535) throw Y(t, `the code ${JSON.stringify(e)}`);
+function q(e, t) {
+	if (!Number.isInteger(e) || e < 0 || e > 65535) throw J(t, `the code ${JSON.stringify(e)}`);
 	return e;
 }
-function Y(e, t) {
+function J(e, t) {
 	return i("codes_file", e, t, ".npy [levels, frames], .mimi, or JSON of the service");
 }
 // client/src/jitter-buffer.ts
-var Ke = 5, qe = 120, X = 2e3, Je = 1e4, Ye = 20, Xe = class {
+var qe = 5, Je = 120, Ye = 2e3, Xe = 1e4, Ze = 20, Qe = class {
 	#e;
 	#t;
 	#n;
@@ -1136,7 +1136,7 @@ var Ke = 5, qe = 120, X = 2e3, Je = 1e4, Ye = 20, Xe = class {
 	#S = 0;
 	constructor({ sampleRateHz: e, channels: t = 1, targetMs: n = 160, mostTargetMs: r = 1280, capacityMs: i = 8e3 }) {
 		let a = (t) => Math.round(t * e / 1e3);
-		this.#n = a(Ke), this.#e = Array.from({ length: t }, () => new Float32Array(a(i))), this.#t = Array.from({ length: t }, () => new Float32Array(this.#n)), this.#a = this.#r = a(n), this.#i = a(r), this.#o = a(qe), this.#s = a(X), this.#c = a(Je), this.#l = a(Ye);
+		this.#n = a(qe), this.#e = Array.from({ length: t }, () => new Float32Array(a(i))), this.#t = Array.from({ length: t }, () => new Float32Array(this.#n)), this.#a = this.#r = a(n), this.#i = a(r), this.#o = a(Je), this.#s = a(Ye), this.#c = a(Xe), this.#l = a(Ze);
 	}
 	get report() {
 		return {
@@ -1173,7 +1173,7 @@ var Ke = 5, qe = 120, X = 2e3, Je = 1e4, Ye = 20, Xe = class {
 			e.forEach((e) => e[t] = 0);
 			return;
 		}
-		let n = this.#T(), r = this.#y > 0 ? Z(this.#y / this.#n) : 0;
+		let n = this.#T(), r = this.#y > 0 ? Y(this.#y / this.#n) : 0;
 		e.forEach((e, i) => {
 			let a = this.#e[i], o = a[this.#d % a.length], s = r > 0 ? this.#t[i][this.#n - this.#y] : 0;
 			e[t] = r > 0 ? n * (r * s + (1 - r) * o) : n === 1 ? o : n * o;
@@ -1181,7 +1181,7 @@ var Ke = 5, qe = 120, X = 2e3, Je = 1e4, Ye = 20, Xe = class {
 	}
 	#T() {
 		let e = 1;
-		return this.#v > 0 && (e = 1 - Z(this.#v / this.#n), --this.#v), this.#h === "fading" && (this.#g += 1, e *= 1 - Z(this.#g / this.#_)), e;
+		return this.#v > 0 && (e = 1 - Y(this.#v / this.#n), --this.#v), this.#h === "fading" && (this.#g += 1, e *= 1 - Y(this.#g / this.#_)), e;
 	}
 	#E() {
 		this.#h = "filling", this.#p += 1, this.#a = Math.min(2 * this.#a, this.#i), this.#v = this.#n, this.#y = 0, this.#S = 0, this.#b = 0, this.#x = 1e400;
@@ -1193,17 +1193,17 @@ var Ke = 5, qe = 120, X = 2e3, Je = 1e4, Ye = 20, Xe = class {
 		this.#h !== "filling" && (this.#t.forEach((e, t) => {
 			let n = this.#e[t];
 			for (let t = 0; t < e.length; t += 1) {
-				let r = t < this.#C ? n[(this.#d + t) % n.length] : 0, i = this.#y - t, a = i > 0 ? Z(i / this.#n) : 0;
+				let r = t < this.#C ? n[(this.#d + t) % n.length] : 0, i = this.#y - t, a = i > 0 ? Y(i / this.#n) : 0;
 				e[t] = a > 0 ? a * e[this.#n - i] + (1 - a) * r : r;
 			}
 		}), this.#y = this.#n), this.#d += e, this.#f += e;
 	}
 };
-function Z(e) {
+function Y(e) {
 	return .5 - .5 * Math.cos(Math.PI * e);
 }
 // client/src/resampler.ts
-var Ze = 48, Qe = 9, $e = class {
+var $e = 48, et = 9, tt = class {
 	lookaheadSamples;
 	#e;
 	#t;
@@ -1213,10 +1213,10 @@ var Ze = 48, Qe = 9, $e = class {
 	#a = 0;
 	#o = 0;
 	constructor(e, t) {
-		let n = Q(e, t);
+		let n = Z(e, t);
 		this.#e = t / n, this.#t = e / n;
-		let r = Math.min(1, t / e) * .94, i = e === t ? 0 : Math.ceil(Ze / r);
-		this.lookaheadSamples = i, this.#n = i === 0 ? [] : Array.from({ length: this.#e }, (e, t) => et(t / this.#e, i, r)), this.#r = new Float32Array(i === 0 ? 0 : i - 1), this.#i = 1 - i;
+		let r = Math.min(1, t / e) * .94, i = e === t ? 0 : Math.ceil($e / r);
+		this.lookaheadSamples = i, this.#n = i === 0 ? [] : Array.from({ length: this.#e }, (e, t) => nt(t / this.#e, i, r)), this.#r = new Float32Array(i === 0 ? 0 : i - 1), this.#i = 1 - i;
 	}
 	push(e) {
 		if (this.lookaheadSamples === 0) return new Float32Array(e);
@@ -1241,25 +1241,49 @@ var Ze = 48, Qe = 9, $e = class {
 		return this.#r = this.#r.slice(Math.max(0, r - this.#i)), this.#i = Math.max(r, this.#i), t;
 	}
 };
-function et(e, t, n) {
+function nt(e, t, n) {
 	let r = Float64Array.from({ length: 2 * t }, (r, i) => {
 		let a = i - t + 1 - e, o = Math.PI * n * a;
-		return (o === 0 ? 1 : Math.sin(o) / o) * tt(Qe * Math.sqrt(Math.max(0, 1 - (a / t) ** 2)));
+		return (o === 0 ? 1 : Math.sin(o) / o) * X(et * Math.sqrt(Math.max(0, 1 - (a / t) ** 2)));
 	}), i = r.reduce((e, t) => e + t, 0);
 	return Float32Array.from(r, (e) => e / i);
 }
-function tt(e) {
+function X(e) {
 	let [t, n] = [1, 1];
 	for (let r = 1; n > 1e-12 * t; r += 1) n *= (e / (2 * r)) ** 2, t += n;
 	return t;
 }
-function Q(e, t) {
-	return t === 0 ? e : Q(t, e % t);
+function Z(e, t) {
+	return t === 0 ? e : Z(t, e % t);
 }
 // client/src/wav.ts
-var $ = 44;
-function nt(e, t = 24e3) {
-	let n = e instanceof Int16Array ? e : N(e), r = new Uint8Array($ + 2 * n.length), i = new DataView(r.buffer), a = (e, t) => r.set(new TextEncoder().encode(t), e);
-	return a(0, "RIFF"), i.setUint32(4, r.length - 8, !0), a(8, "WAVEfmt "), i.setUint32(16, 16, !0), i.setUint16(20, 1, !0), i.setUint16(22, 1, !0), i.setUint32(24, t, !0), i.setUint32(28, 2 * t, !0), i.setUint16(32, 2, !0), i.setUint16(34, 16, !0), a(36, "data"), i.setUint32(40, 2 * n.length, !0), r.set(new Uint8Array(n.buffer, n.byteOffset, n.byteLength), $), r;
+var Q = 44, $ = 1, rt = 65534;
+function it(e, t = 24e3) {
+	let n = e instanceof Int16Array ? e : M(e), r = new Uint8Array(Q + 2 * n.length), i = new DataView(r.buffer), a = (e, t) => r.set(new TextEncoder().encode(t), e);
+	return a(0, "RIFF"), i.setUint32(4, r.length - 8, !0), a(8, "WAVEfmt "), i.setUint32(16, 16, !0), i.setUint16(20, $, !0), i.setUint16(22, 1, !0), i.setUint32(24, t, !0), i.setUint32(28, 2 * t, !0), i.setUint16(32, 2, !0), i.setUint16(34, 16, !0), a(36, "data"), i.setUint32(40, 2 * n.length, !0), r.set(new Uint8Array(n.buffer, n.byteOffset, n.byteLength), Q), r;
 }
-export { e as ERROR_CODES, Xe as JitterBuffer, r as MimiError, B as MimiStream, $e as Resampler, Le as decode, Re as duplex, Ie as encode, ze as firstLevels, He as parseCodes, o as refusalOfAnswer, m as requestToken, d as streamUrl, P as toFloat32, N as toInt16, Ve as toMimi, Be as toNpy, nt as toWav };
+function at(e) {
+	let t = new DataView(e.buffer, e.byteOffset, e.byteLength), n = (t) => String.fromCharCode(...e.subarray(t, t + 4));
+	if (e.length < Q || n(0) !== "RIFF" || n(8) !== "WAVE") return null;
+	let r = null;
+	for (let i = 12; i + 8 <= e.length;) {
+		let [a, o, s] = [
+			n(i),
+			i + 8,
+			t.getUint32(i + 4, !0)
+		];
+		if (a === "fmt " && s >= 16 && o + 16 <= e.length && (r = [$, rt].includes(t.getUint16(o, !0)) && t.getUint16(o + 14, !0) === 16 ? {
+			sampleRateHz: t.getUint32(o + 4, !0),
+			channels: t.getUint16(o + 2, !0)
+		} : null), a === "data" && r && r.channels > 0 && r.sampleRateHz > 0) {
+			let t = Math.min(o + s, e.length), n = Math.floor((t - o) / (2 * r.channels)) * r.channels;
+			return {
+				...r,
+				samples: new Int16Array(e.slice(o, o + 2 * n).buffer)
+			};
+		}
+		i = o + s + s % 2;
+	}
+	return null;
+}
+export { e as ERROR_CODES, Qe as JitterBuffer, r as MimiError, z as MimiStream, tt as Resampler, Re as decode, ze as duplex, Le as encode, Be as firstLevels, Ue as parseCodes, at as parseWav, o as refusalOfAnswer, m as requestToken, d as streamUrl, N as toFloat32, M as toInt16, He as toMimi, Ve as toNpy, it as toWav };

@@ -1111,14 +1111,38 @@ function ct(e, t) {
 	return t === 0 ? e : ct(t, e % t);
 }
 // client/src/wav.ts
-var lt = 44;
-function ut(e, t = 24e3) {
-	let n = e instanceof Int16Array ? e : C(e), r = new Uint8Array(lt + 2 * n.length), i = new DataView(r.buffer), a = (e, t) => r.set(new TextEncoder().encode(t), e);
-	return a(0, "RIFF"), i.setUint32(4, r.length - 8, !0), a(8, "WAVEfmt "), i.setUint32(16, 16, !0), i.setUint16(20, 1, !0), i.setUint16(22, 1, !0), i.setUint32(24, t, !0), i.setUint32(28, 2 * t, !0), i.setUint16(32, 2, !0), i.setUint16(34, 16, !0), a(36, "data"), i.setUint32(40, 2 * n.length, !0), r.set(new Uint8Array(n.buffer, n.byteOffset, n.byteLength), lt), r;
+var N = 44, lt = 1, ut = 65534;
+function dt(e, t = 24e3) {
+	let n = e instanceof Int16Array ? e : C(e), r = new Uint8Array(N + 2 * n.length), i = new DataView(r.buffer), a = (e, t) => r.set(new TextEncoder().encode(t), e);
+	return a(0, "RIFF"), i.setUint32(4, r.length - 8, !0), a(8, "WAVEfmt "), i.setUint32(16, 16, !0), i.setUint16(20, lt, !0), i.setUint16(22, 1, !0), i.setUint32(24, t, !0), i.setUint32(28, 2 * t, !0), i.setUint16(32, 2, !0), i.setUint16(34, 16, !0), a(36, "data"), i.setUint32(40, 2 * n.length, !0), r.set(new Uint8Array(n.buffer, n.byteOffset, n.byteLength), N), r;
+}
+function ft(e) {
+	let t = new DataView(e.buffer, e.byteOffset, e.byteLength), n = (t) => String.fromCharCode(...e.subarray(t, t + 4));
+	if (e.length < N || n(0) !== "RIFF" || n(8) !== "WAVE") return null;
+	let r = null;
+	for (let i = 12; i + 8 <= e.length;) {
+		let [a, o, s] = [
+			n(i),
+			i + 8,
+			t.getUint32(i + 4, !0)
+		];
+		if (a === "fmt " && s >= 16 && o + 16 <= e.length && (r = [lt, ut].includes(t.getUint16(o, !0)) && t.getUint16(o + 14, !0) === 16 ? {
+			sampleRateHz: t.getUint32(o + 4, !0),
+			channels: t.getUint16(o + 2, !0)
+		} : null), a === "data" && r && r.channels > 0 && r.sampleRateHz > 0) {
+			let t = Math.min(o + s, e.length), n = Math.floor((t - o) / (2 * r.channels)) * r.channels;
+			return {
+				...r,
+				samples: new Int16Array(e.slice(o, o + 2 * n).buffer)
+			};
+		}
+		i = o + s + s % 2;
+	}
+	return null;
 }
 // studio/src/take.ts
-var N = 24e3, P = 1920, F = P / N, dt = 7500, ft = P / 8, I = class e {
-	#e = new Int16Array(10 * N);
+var P = 24e3, F = 1920, I = F / P, pt = 7500, mt = F / 8, L = class e {
+	#e = new Int16Array(10 * P);
 	length = 0;
 	static of(t) {
 		let n = new e();
@@ -1133,41 +1157,41 @@ var N = 24e3, P = 1920, F = P / N, dt = 7500, ft = P / 8, I = class e {
 		this.#e.set(e, this.length), this.length = t;
 	}
 	get frames() {
-		return this.length / P;
+		return this.length / F;
 	}
 	view(e = 0, t = this.length) {
 		return this.#e.subarray(Math.min(e, this.length), Math.min(t, this.length));
 	}
 	frame(e) {
-		let t = new Float32Array(P);
-		return this.view(e * P, (e + 1) * P).forEach((e, n) => t[n] = e / 32768), t;
+		let t = new Float32Array(F);
+		return this.view(e * F, (e + 1) * F).forEach((e, n) => t[n] = e / 32768), t;
 	}
 	peak(e) {
 		let [t, n] = [0, 0];
-		for (let r of this.view(e * ft, (e + 1) * ft)) t = r < t ? r : t, n = r > n ? r : n;
+		for (let r of this.view(e * mt, (e + 1) * mt)) t = r < t ? r : t, n = r > n ? r : n;
 		return [t / 32768, n / 32768];
 	}
-}, pt = class e {
+}, ht = class e {
 	name;
 	levels;
 	input;
-	output = new I();
+	output = new L();
 	latenciesMs = [];
 	frames = 0;
 	#e;
 	constructor(e, t, { withInput: n = !0 } = {}) {
-		this.name = e, this.levels = t, this.input = n ? new I() : null, this.#e = new Uint16Array(dt * t);
+		this.name = e, this.levels = t, this.input = n ? new L() : null, this.#e = new Uint16Array(pt * t);
 	}
 	static ofCodes(t, { levels: n, frames: r, data: i }) {
 		let a = new e(t, n, { withInput: !1 });
-		for (let e = 0; e < Math.min(r, dt); e += 1) a.pushCodes(i.subarray(e * n, (e + 1) * n), null);
+		for (let e = 0; e < Math.min(r, pt); e += 1) a.pushCodes(i.subarray(e * n, (e + 1) * n), null);
 		return a;
 	}
 	get isFull() {
 		return this.frames >= 7500 || (this.input?.frames ?? 0) >= 7500;
 	}
 	get samples() {
-		return Math.min(this.input?.length ?? 1e400, this.frames * P);
+		return Math.min(this.input?.length ?? 1e400, this.frames * F);
 	}
 	pushCodes(e, t) {
 		this.frames < 7500 && (this.#e.set(e, this.frames * this.levels), this.latenciesMs.push(t), this.frames += 1);
@@ -1184,7 +1208,7 @@ var N = 24e3, P = 1920, F = P / N, dt = 7500, ft = P / 8, I = class e {
 			data: n
 		}, e);
 	}
-}, mt = {
+}, gt = {
 	insecure: ["The browser withholds microphone and audio from this page.", "It lets only pages use them that come over HTTPS or from this computer (http://localhost). Put the service behind TLS, or reach it through a tunnel: ssh -L 8000:localhost:8000 HOST, then open http://localhost:8000."],
 	old_browser: ["This browser is too old for this page.", "It needs WebSocket, AudioWorklet and getUserMedia."],
 	microphone_denied: ["The browser was not allowed to use the microphone.", "Allow it in the settings of this page, mostly behind the icon beside the address, and speak again. A file works without."],
@@ -1212,37 +1236,37 @@ var N = 24e3, P = 1920, F = P / N, dt = 7500, ft = P / 8, I = class e {
 	resume_lost: ["The stream cannot be had back: the connection was away for too long.", "What was answered is here."],
 	resume_refused: ["The stream cannot be had back: the server does not have it any more.", "What was answered is here."],
 	internal: ["The server failed.", "Please report it; its log says more."]
-}, L = class extends Error {
+}, R = class extends Error {
 	code;
 	headline;
 	advice;
 	constructor(e, t = "", n = e) {
-		super(t), this.code = e, this.headline = mt[e]?.[0] ?? n, this.advice = mt[e]?.[1] ?? "";
+		super(t), this.code = e, this.headline = gt[e]?.[0] ?? n, this.advice = gt[e]?.[1] ?? "";
 	}
 };
-function R(e) {
-	return e instanceof L ? e : e instanceof n ? new L(e.code, e.message, e.reason || e.message) : new L("page_failed", String(e));
+function z(e) {
+	return e instanceof R ? e : e instanceof n ? new R(e.code, e.message, e.reason || e.message) : new R("page_failed", String(e));
 }
 // studio/src/audio.ts
-var ht = 5e3, gt = .1, _t = 10, vt = 160, z = null, yt = vt;
-function bt() {
-	if (!globalThis.isSecureContext) throw new L("insecure", `This page came from ${location.origin}.`);
-	if (!globalThis.AudioWorkletNode || !globalThis.WebSocket) throw new L("old_browser");
+var _t = 5e3, vt = .1, yt = 10, bt = 160, B = null, xt = bt;
+function St() {
+	if (!globalThis.isSecureContext) throw new R("insecure", `This page came from ${location.origin}.`);
+	if (!globalThis.AudioWorkletNode || !globalThis.WebSocket) throw new R("old_browser");
 }
-async function xt() {
-	if (bt(), !z) {
+async function Ct() {
+	if (St(), !B) {
 		let e = new AudioContext({ latencyHint: "interactive" });
 		for (let t of ["capture", "player"]) await e.audioWorklet.addModule(new URL(`web/${t}-worklet.js`, document.baseURI));
-		z = e;
+		B = e;
 	}
-	let e = new Promise((e) => setTimeout(e, ht, "late"));
-	if (await Promise.race([z.resume(), e]) === "late") throw new L("no_output");
-	return z;
+	let e = new Promise((e) => setTimeout(e, _t, "late"));
+	if (await Promise.race([B.resume(), e]) === "late") throw new R("no_output");
+	return B;
 }
-function St() {
-	z?.suspend();
+function wt() {
+	B?.suspend();
 }
-var Ct = class {
+var Tt = class {
 	node;
 	report;
 	#e;
@@ -1250,7 +1274,7 @@ var Ct = class {
 	#n;
 	#r = () => {};
 	constructor(e, t, n) {
-		this.#e = e, this.#t = new M(N, e.sampleRate), this.#n = new M(N, e.sampleRate), this.report = {
+		this.#e = e, this.#t = new M(P, e.sampleRate), this.#n = new M(P, e.sampleRate), this.report = {
 			playedSamples: 0,
 			waitingSamples: 0,
 			targetSamples: 0,
@@ -1262,10 +1286,10 @@ var Ct = class {
 			outputChannelCount: [1],
 			processorOptions: {
 				listen: t,
-				targetMs: yt
+				targetMs: xt
 			}
 		}), this.node.port.onmessage = ({ data: t }) => {
-			t === "drained" ? this.#r() : (this.report = t, yt = Math.max(vt, 1e3 * this.report.targetSamples / e.sampleRate), n(t));
+			t === "drained" ? this.#r() : (this.report = t, xt = Math.max(bt, 1e3 * this.report.targetSamples / e.sampleRate), n(t));
 		}, this.node.connect(e.destination);
 	}
 	listen(e) {
@@ -1276,7 +1300,7 @@ var Ct = class {
 	}
 	async finish() {
 		this.#i(this.#t.flush(), this.#n.flush()), this.node.port.postMessage("end"), this.#e.state === "running" && await new Promise((e) => {
-			this.#r = () => setTimeout(e, 1e3 * gt), setTimeout(e, 1e3 * _t);
+			this.#r = () => setTimeout(e, 1e3 * vt), setTimeout(e, 1e3 * yt);
 		}), this.node.disconnect();
 	}
 	stop() {
@@ -1290,38 +1314,38 @@ var Ct = class {
 	}
 };
 // studio/src/dom.ts
-function B(e, t) {
+function V(e, t) {
 	let n = document.getElementById(e);
 	if (!(n instanceof t)) throw TypeError(`the page has no ${t.name} #${e}`);
 	return n;
 }
-function V(e, t) {
-	let n = B(e, HTMLElement);
+function H(e, t) {
+	let n = V(e, HTMLElement);
 	n.textContent !== t && (n.textContent = t);
 }
-function H(e, t) {
-	B(e, HTMLElement).hidden = !t;
+function U(e, t) {
+	V(e, HTMLElement).hidden = !t;
 }
-function wt(e, t) {
-	B(e, HTMLButtonElement).addEventListener("click", t);
+function W(e, t) {
+	V(e, HTMLButtonElement).addEventListener("click", t);
 }
-function U(e) {
+function G(e) {
 	return document.querySelector(`input[name=${e}]:checked`)?.value ?? "";
 }
-function Tt(e, t) {
+function Et(e, t) {
 	let n = document.querySelector(`input[name=${e}][value=${t}]`);
 	n && (n.checked = !0);
 }
 // studio/src/drawing.ts
-var Et = [
+var Dt = [
 	"#221d4b",
 	"#3b3f8f",
 	"#2f7d9a",
 	"#54b28a",
 	"#d3d264",
 	"#fff3c9"
-], Dt = 256;
-function Ot() {
+], Ot = 256;
+function kt() {
 	let e = getComputedStyle(document.documentElement), t = (t) => e.getPropertyValue(t).trim();
 	return {
 		ink: t("--ink"),
@@ -1332,18 +1356,18 @@ function Ot() {
 		mark: t("--mark")
 	};
 }
-var kt = Array.from({ length: Dt }, (e, t) => {
-	let n = t / 255 * (Et.length - 1), r = Math.min(Math.floor(n), Et.length - 2), i = (e, t) => parseInt(Et[e].slice(1 + 2 * t, 3 + 2 * t), 16);
+var At = Array.from({ length: Ot }, (e, t) => {
+	let n = t / 255 * (Dt.length - 1), r = Math.min(Math.floor(n), Dt.length - 2), i = (e, t) => parseInt(Dt[e].slice(1 + 2 * t, 3 + 2 * t), 16);
 	return [
 		0,
 		1,
 		2
 	].map((e) => Math.round(i(r, e) + (i(r + 1, e) - i(r, e)) * (n - r)));
-}), At = kt.map((e) => `rgb(${e.join(" ")})`);
-function W(e, t) {
-	return At[Math.min(255, Math.floor(e * Dt / t))];
+}), jt = At.map((e) => `rgb(${e.join(" ")})`);
+function Mt(e, t) {
+	return jt[Math.min(255, Math.floor(e * Ot / t))];
 }
-function G(e) {
+function K(e) {
 	let { clientWidth: t, clientHeight: n } = e, r = devicePixelRatio;
 	(e.width !== Math.round(t * r) || e.height !== Math.round(n * r)) && (e.width = Math.round(t * r), e.height = Math.round(n * r));
 	let i = e.getContext("2d");
@@ -1354,31 +1378,31 @@ function G(e) {
 	};
 }
 // studio/src/hero.ts
-var K = 9, jt = 64;
-function Mt(e) {
-	let { context: t, widthPx: n, heightPx: r } = G(e), i = Math.ceil(n / K), a = Math.floor(r / K);
+var q = 9, Nt = 64;
+function Pt(e) {
+	let { context: t, widthPx: n, heightPx: r } = K(e), i = Math.ceil(n / q), a = Math.floor(r / q);
 	for (let e = 0; e < i; e += 1) {
 		let n = 2 * e / i - 1, r = .5 + .5 * Math.sin(e / 3.1) * Math.sin(e / 9.7 + 1);
 		for (let i = 0; i < a; i += 1) {
 			let o = i / a;
-			t.globalAlpha = Math.max(0, (1 - n ** 4) * (1 - o * (1.25 - .6 * r))), t.fillStyle = W(Nt(i === 0 ? e >> 1 : e * 31 + i * 977), jt), t.fillRect(e * K, i * K, 8, 8);
+			t.globalAlpha = Math.max(0, (1 - n ** 4) * (1 - o * (1.25 - .6 * r))), t.fillStyle = Mt(Ft(i === 0 ? e >> 1 : e * 31 + i * 977), Nt), t.fillRect(e * q, i * q, 8, 8);
 		}
 	}
 	t.globalAlpha = 1;
 }
-function Nt(e) {
+function Ft(e) {
 	let t = Math.imul(e ^ 0x9e3779b9, 0x85ebca6b);
 	return t = Math.imul(t ^ t >>> 13, 0xc2b2ae35), (t ^ t >>> 16) & 63;
 }
 // studio/src/page.ts
-var Pt = [
+var It = [
 	"input.wav",
 	"codec.wav",
 	"npy",
 	"mimi"
 ];
-function Ft(e) {
-	let t = B("file", HTMLInputElement), n = {
+function Lt(e) {
+	let t = V("file", HTMLInputElement), n = {
 		speak: () => e.speak(),
 		choose: () => t.click(),
 		example: () => e.playExample()
@@ -1387,16 +1411,16 @@ function Ft(e) {
 	t.addEventListener("change", () => {
 		let [n] = t.files ?? [];
 		n && e.open(n), t.value = "";
-	}), wt("stop", () => e.stop()), wt("play", () => e.playOrPause()), Pt.forEach((t) => wt(`save-${t.replace(".", "-")}`, () => e.save(t)));
-	let r = B("levels", HTMLInputElement);
+	}), W("stop", () => e.stop()), W("play", () => e.playOrPause()), It.forEach((t) => W(`save-${t.replace(".", "-")}`, () => e.save(t)));
+	let r = V("levels", HTMLInputElement);
 	r.addEventListener("input", () => e.setLevels(r.valueAsNumber));
-	let i = B("seek", HTMLInputElement);
+	let i = V("seek", HTMLInputElement);
 	i.addEventListener("input", () => e.seek(i.valueAsNumber));
-	for (let t of document.querySelectorAll("input[name=listen]")) t.addEventListener("change", () => e.listen(U("listen")));
+	for (let t of document.querySelectorAll("input[name=listen]")) t.addEventListener("change", () => e.listen(G("listen")));
 	for (let t of document.querySelectorAll("input[name=lanes]")) t.addEventListener("change", () => e.changeLanes());
-	It((t) => e.open(t));
+	Rt((t) => e.open(t));
 }
-function It(e) {
+function Rt(e) {
 	let t = (e) => document.body.classList.toggle("dropping", e);
 	addEventListener("dragover", (e) => {
 		e.preventDefault(), t(!0);
@@ -1407,7 +1431,7 @@ function It(e) {
 	});
 }
 // studio/src/service.ts
-var Lt = 44, Rt = 144e5, zt = class {
+var zt = 44, Bt = 144e5, Vt = class {
 	#e;
 	#t = "";
 	constructor(e) {
@@ -1422,7 +1446,7 @@ var Lt = 44, Rt = 144e5, zt = class {
 	stream(e, t) {
 		let n = this.#t, r = n ? { token: () => ee(this.#e, n) } : {};
 		return Ke.connect(this.#n("v1/stream"), e, {
-			maxUnsentBytes: Rt,
+			maxUnsentBytes: Bt,
 			...t,
 			...r
 		});
@@ -1437,7 +1461,7 @@ var Lt = 44, Rt = 144e5, zt = class {
 			body: e.data,
 			signal: t
 		});
-		return new Int16Array((await n.arrayBuffer()).slice(Lt));
+		return new Int16Array((await n.arrayBuffer()).slice(zt));
 	}
 	async example() {
 		return (await this.#r("web/example.wav")).arrayBuffer();
@@ -1467,14 +1491,14 @@ var Lt = 44, Rt = 144e5, zt = class {
 		return o;
 	}
 };
-function Bt(e, t) {
+function Ht(e, t) {
 	return t * Math.log2(e.codebook_entries) * e.frame_rate_hz;
 }
-function Vt(e, t) {
-	return `${(Bt(e, t) / 1e3).toFixed(2)}\u00a0kbit/s`;
+function Ut(e, t) {
+	return `${(Ht(e, t) / 1e3).toFixed(2)}\u00a0kbit/s`;
 }
 // studio/src/decoded.ts
-var Ht = 120, Ut = 8, Wt = class {
+var Wt = 120, Gt = 8, Kt = class {
 	#e;
 	#t;
 	#n = /* @__PURE__ */ new Map();
@@ -1484,69 +1508,69 @@ var Ht = 120, Ut = 8, Wt = class {
 	}
 	keep(e, t) {
 		this.#n.delete(e), this.#n.set(e, t);
-		for (let e of [...this.#n.keys()].slice(0, Math.max(0, this.#n.size - Ut))) this.#n.delete(e);
+		for (let e of [...this.#n.keys()].slice(0, Math.max(0, this.#n.size - Gt))) this.#n.delete(e);
 	}
 	async at(e) {
 		this.#r?.abort();
 		let t = this.#n.get(e);
 		if (t) return t;
 		let n = new AbortController();
-		this.#r = n, await new Promise((e) => setTimeout(e, Ht));
+		this.#r = n, await new Promise((e) => setTimeout(e, Wt));
 		try {
 			if (n.signal.aborted) return null;
-			let t = I.of(await this.#e.decode(this.#t.codes(e), n.signal));
+			let t = L.of(await this.#e.decode(this.#t.codes(e), n.signal));
 			return this.keep(e, t), t;
 		} catch (e) {
 			if (n.signal.aborted) return null;
 			throw e;
 		}
 	}
-}, Gt = 480, q = 1024, Kt = -90, qt = 12e3, Jt = Float32Array.from({ length: q }, (e, t) => .5 - .5 * Math.cos(2 * Math.PI * t / q)), Yt = Array.from({ length: 73 }, (e, t) => en(t / 72 * $t(qt)) / qt * (q / 2)), Xt = class {
+}, qt = 480, J = 1024, Jt = -90, Yt = 12e3, Xt = Float32Array.from({ length: J }, (e, t) => .5 - .5 * Math.cos(2 * Math.PI * t / J)), Zt = Array.from({ length: 73 }, (e, t) => nn(t / 72 * tn(Yt)) / Yt * (J / 2)), Qt = class {
 	#e;
 	#t = [];
 	constructor(e) {
 		this.#e = e;
 	}
 	get end() {
-		return Math.max(0, Math.floor((this.#e.length - q) / Gt) + 1);
+		return Math.max(0, Math.floor((this.#e.length - J) / qt) + 1);
 	}
 	column(e) {
-		return this.#t[e] ??= this.#n(e * Gt);
+		return this.#t[e] ??= this.#n(e * qt);
 	}
 	#n(e) {
-		let [t, n] = [new Float64Array(q), new Float64Array(q)];
-		return this.#e.view(e, e + q).forEach((e, n) => t[n] = e / 32768 * Jt[n]), Zt(t, n), Uint8Array.from({ length: 72 }, (e, r) => {
-			let [i, a] = [Math.floor(Yt[r]), Math.max(Math.ceil(Yt[r + 1]), Math.floor(Yt[r]) + 1)], o = 0;
+		let [t, n] = [new Float64Array(J), new Float64Array(J)];
+		return this.#e.view(e, e + J).forEach((e, n) => t[n] = e / 32768 * Xt[n]), $t(t, n), Uint8Array.from({ length: 72 }, (e, r) => {
+			let [i, a] = [Math.floor(Zt[r]), Math.max(Math.ceil(Zt[r + 1]), Math.floor(Zt[r]) + 1)], o = 0;
 			for (let e = i; e < a; e += 1) o = Math.max(o, t[e] ** 2 + n[e] ** 2);
-			let s = 10 * Math.log10(o + 1e-12) - 20 * Math.log10(q / 4);
-			return Math.max(0, Math.min(255, 255 * (s - Kt) / 70));
+			let s = 10 * Math.log10(o + 1e-12) - 20 * Math.log10(J / 4);
+			return Math.max(0, Math.min(255, 255 * (s - Jt) / 70));
 		});
 	}
 };
-function Zt(e, t) {
+function $t(e, t) {
 	let n = e.length;
 	for (let r = 1, i = 0; r < n; r += 1) {
 		let a = n >> 1;
 		for (; i & a; a >>= 1) i ^= a;
 		i ^= a, r < i && ([e[r], e[i]] = [e[i], e[r]], [t[r], t[i]] = [t[i], t[r]]);
 	}
-	for (let r = 2; r <= n; r *= 2) for (let i = 0; i < n; i += r) for (let n = 0; n < r / 2; n += 1) Qt(e, t, i + n, i + n + r / 2, -2 * Math.PI * n / r);
+	for (let r = 2; r <= n; r *= 2) for (let i = 0; i < n; i += r) for (let n = 0; n < r / 2; n += 1) en(e, t, i + n, i + n + r / 2, -2 * Math.PI * n / r);
 }
-function Qt(e, t, n, r, i) {
+function en(e, t, n, r, i) {
 	let [a, o] = [Math.cos(i), Math.sin(i)], [s, c] = [e[r], t[r]], [l, u] = [s * a - c * o, s * o + c * a];
 	e[r] = e[n] - l, t[r] = t[n] - u, e[n] = e[n] + l, t[n] = t[n] + u;
 }
-function $t(e) {
+function tn(e) {
 	return 2595 * Math.log10(1 + e / 700);
 }
-function en(e) {
+function nn(e) {
 	return 700 * (10 ** (e / 2595) - 1);
 }
-var tn = {
+var rn = {
 	wide: 7,
 	narrow: 5,
 	most: 24
-}, nn = 560, rn = class {
+}, an = 560, on = class {
 	end = 0;
 	#e = null;
 	#t = 0;
@@ -1558,8 +1582,8 @@ var tn = {
 		this.#n = e;
 	}
 	get framePx() {
-		let e = this.#t < nn ? tn.narrow : tn.wide, t = this.end > 0 ? Math.floor((this.#t - 40) / Math.ceil(this.end)) : 0;
-		return this.#n ? Math.max(e, Math.min(tn.most, t)) : e;
+		let e = this.#t < an ? rn.narrow : rn.wide, t = this.end > 0 ? Math.floor((this.#t - 40) / Math.ceil(this.end)) : 0;
+		return this.#n ? Math.max(e, Math.min(rn.most, t)) : e;
 	}
 	get shownFrames() {
 		return Math.max(1, Math.floor((this.#t - 40) / this.framePx));
@@ -1584,16 +1608,16 @@ var tn = {
 		return Math.floor((e - 40) / this.framePx) + this.shownFirst;
 	}
 };
-function J(e, t = 2) {
-	return `${(e * F).toFixed(t)} s`;
+function Y(e, t = 2) {
+	return `${(e * I).toFixed(t)} s`;
 }
-var an = 1.6;
-function on({ context: e, widthPx: t, heightPx: n }, r, i) {
+var sn = 1.6;
+function cn({ context: e, widthPx: t, heightPx: n }, r, i) {
 	e.fillStyle = r.lane, e.fillRect(40, 0, Math.min(i.x(i.shownEnd), t) - 40, n);
 }
-function sn(e, t, n, r, i) {
-	let a = G(e), { context: o, heightPx: s } = a;
-	on(a, t, n);
+function ln(e, t, n, r, i) {
+	let a = K(e), { context: o, heightPx: s } = a;
+	cn(a, t, n);
 	let c = s / 2;
 	if (o.fillStyle = t.faint, o.fillRect(40, c - .5, n.x(n.shownEnd) - 40, 1), !r) return;
 	o.fillStyle = i;
@@ -1603,27 +1627,27 @@ function sn(e, t, n, r, i) {
 		o.fillRect(n.x(e / 8), a - .5, l + .25, (i - t) * (c - 1) + 1);
 	}
 }
-var cn = class {
+var un = class {
 	#e = document.createElement("canvas");
 	draw(e, t, n, r) {
-		let i = G(e);
-		on(i, t, n);
+		let i = K(e);
+		cn(i, t, n);
 		let a = Math.max(0, n.shownFirst * 4), o = Math.min(r?.end ?? 0, n.shownEnd * 4) - a;
 		if (!r || o <= 0) return;
 		let s = new ImageData(o, 72);
 		for (let e = 0; e < o; e += 1) {
 			let t = r.column(a + e);
-			for (let n = 0; n < 72; n += 1) s.data.set(kt[t[n]], 4 * ((71 - n) * o + e)), s.data[4 * ((71 - n) * o + e) + 3] = 255;
+			for (let n = 0; n < 72; n += 1) s.data.set(At[t[n]], 4 * ((71 - n) * o + e)), s.data[4 * ((71 - n) * o + e) + 3] = 255;
 		}
 		this.#e.width = o, this.#e.height = 72, this.#e.getContext("2d")?.putImageData(s, 0, 0);
 		let [c, l] = [n.x(a / 4), n.x((a + o) / 4)];
 		i.context.drawImage(this.#e, c, 0, l - c, i.heightPx);
 	}
 };
-function ln(e, t, n, r) {
-	let i = G(e), { context: a, heightPx: o } = i;
-	on(i, t, n);
-	let s = (e) => o - Math.min(1, e / (an * 80)) * o;
+function dn(e, t, n, r) {
+	let i = K(e), { context: a, heightPx: o } = i;
+	cn(i, t, n);
+	let s = (e) => o - Math.min(1, e / (sn * 80)) * o;
 	for (let e = Math.max(0, n.shownFirst); e < Math.min(r.length, n.shownEnd); e += 1) {
 		let i = r[e];
 		if (i != null) {
@@ -1634,25 +1658,25 @@ function ln(e, t, n, r) {
 	a.fillStyle = t.faint, a.fillRect(40, s(80), n.x(n.shownEnd) - 40, 1), a.textAlign = "right", a.fillText("80 ms", 34, s(80));
 }
 // studio/src/figures.ts
-var un = 16;
-function dn(e, t, n, r, i) {
+var fn = 16;
+function pn(e, t, n, r, i) {
 	let a = [...e.latenciesMs.slice(-125).filter((e) => e !== null)].sort((e, t) => e - t);
-	if (V("median", a.length ? fn(Y(a, .5)) : "–"), V("jitter", a.length ? fn(Y(a, .95) - Y(a, .05)) : "–"), V("late", String(e.latenciesMs.filter((e) => e !== null && e > 80).length)), V("rate", Vt(n, r)), V("ratio", `${Math.round(n.sample_rate_hz * un / Bt(n, r))} ×`), t) {
+	if (H("median", a.length ? mn(X(a, .5)) : "–"), H("jitter", a.length ? mn(X(a, .95) - X(a, .05)) : "–"), H("late", String(e.latenciesMs.filter((e) => e !== null && e > 80).length)), H("rate", Ut(n, r)), H("ratio", `${Math.round(n.sample_rate_hz * fn / Ht(n, r))} ×`), t) {
 		let { waitingSamples: e, underruns: r } = t.player?.report ?? {
 			waitingSamples: 0,
 			underruns: 0
-		}, o = t.player?.node.context.sampleRate ?? 1, s = 1e3 / n.frame_rate_hz + Y(a, .5) + 1e3 * e / o;
-		i && a.length && V("delay", `≈ ${fn(s)}`), V("gaps", String(r)), V("resumes", String(t.stream?.stats.resumes ?? 0));
+		}, o = t.player?.node.context.sampleRate ?? 1, s = 1e3 / n.frame_rate_hz + X(a, .5) + 1e3 * e / o;
+		i && a.length && H("delay", `≈ ${mn(s)}`), H("gaps", String(r)), H("resumes", String(t.stream?.stats.resumes ?? 0));
 	}
 }
-function Y(e, t) {
+function X(e, t) {
 	return e[Math.min(e.length - 1, Math.floor(t * e.length))] ?? 0;
 }
-function fn(e) {
+function mn(e) {
 	return `${e < 10 ? e.toFixed(1) : Math.round(e)}\u00a0ms`;
 }
 // studio/src/monitor.ts
-var pn = 40, mn = Math.round(.02 * N), hn = class {
+var hn = 40, gn = Math.round(.02 * P), _n = class {
 	isMixed = !1;
 	#e;
 	#t;
@@ -1678,7 +1702,7 @@ var pn = 40, mn = Math.round(.02 * N), hn = class {
 	}
 	async change(e) {
 		if (this.#o = e, !(!this.#i || this.#a || this.#l || this.#i.levels === e)) try {
-			let e = await this.#u(Math.max(0, this.#e.frames - pn));
+			let e = await this.#u(Math.max(0, this.#e.frames - hn));
 			this.isMixed ||= this.#s > 0, this.#a = e;
 		} catch {}
 	}
@@ -1698,7 +1722,7 @@ var pn = 40, mn = Math.round(.02 * N), hn = class {
 	}
 	async #d(e) {
 		try {
-			for await (let { position: t, pcm: n } of e.stream) n && (e.early.set(e.first + t / P, n), this.#f());
+			for await (let { position: t, pcm: n } of e.stream) n && (e.early.set(e.first + t / F, n), this.#f());
 		} catch (t) {
 			e === this.#i && !this.#l && (this.#i = null, this.#r(t));
 		}
@@ -1706,21 +1730,21 @@ var pn = 40, mn = Math.round(.02 * N), hn = class {
 	#f() {
 		for (let e = this.#i?.early.get(this.#s); e; e = this.#i?.early.get(this.#s)) {
 			let [t, n] = [this.#i, this.#a], r = n?.early.get(this.#s);
-			n && r && (e = _n(e, r), this.#i = n, this.#a = null, t.stream.close()), this.#n(this.#s, e), gn(this.#i, this.#s), this.#a && gn(this.#a, this.#s), this.#s += 1, n && r && n.levels !== this.#o && this.change(this.#o);
+			n && r && (e = yn(e, r), this.#i = n, this.#a = null, t.stream.close()), this.#n(this.#s, e), vn(this.#i, this.#s), this.#a && vn(this.#a, this.#s), this.#s += 1, n && r && n.levels !== this.#o && this.change(this.#o);
 		}
 	}
 };
-function gn(e, t) {
+function vn(e, t) {
 	for (let n of e.early.keys()) n <= t && e.early.delete(n);
 }
-function _n(e, t) {
+function yn(e, t) {
 	return t.map((t, n) => {
-		let r = Math.min(1, n / mn);
+		let r = Math.min(1, n / gn);
 		return r * t + (1 - r) * e[n];
 	});
 }
 // studio/src/live.ts
-var vn = 3e5, yn = class {
+var bn = 3e5, xn = class {
 	take;
 	monitor;
 	player = null;
@@ -1733,7 +1757,7 @@ var vn = 3e5, yn = class {
 	#a = null;
 	#o = null;
 	constructor(e, t, n, r, i, a) {
-		this.#e = e, this.#t = t, this.#n = a, this.#r = i, this.take = n, this.monitor = new hn(n, r, (t) => e.stream({
+		this.#e = e, this.#t = t, this.#n = a, this.#r = i, this.take = n, this.monitor = new _n(n, r, (t) => e.stream({
 			mode: "decode",
 			levels: t
 		}, {}), (e, t) => this.#u(e, t), (e) => this.#f(e));
@@ -1749,8 +1773,8 @@ var vn = 3e5, yn = class {
 		this.stream = e;
 		try {
 			await this.monitor.open().catch((e) => this.#f(e));
-			let t = await xt();
-			this.#i ? this.stop() : (this.player = new Ct(t, this.#r, (e) => this.#d(e, t.sampleRate)), this.#t.start(t, (e) => this.#l(C(e)), (e) => {
+			let t = await Ct();
+			this.#i ? this.stop() : (this.player = new Tt(t, this.#r, (e) => this.#d(e, t.sampleRate)), this.#t.start(t, (e) => this.#l(C(e)), (e) => {
 				this.#n.finishing(), this.stop(e);
 			})), await this.#c(e), await this.monitor.finish(), await this.player?.finish();
 		} finally {
@@ -1773,7 +1797,7 @@ var vn = 3e5, yn = class {
 	}
 	#l(e) {
 		let { stream: t, take: n } = this;
-		!t || n.isFull ? this.#i || this.stop(new L("full")) : (n.input?.push(e), t.send(e).catch((e) => this.stop(R(e))), this.#n.input(e), t.stats.unsentMs > vn && this.stop(new L("behind")));
+		!t || n.isFull ? this.#i || this.stop(new R("full")) : (n.input?.push(e), t.send(e).catch((e) => this.stop(z(e))), this.#n.input(e), t.stats.unsentMs > bn && this.stop(new R("behind")));
 	}
 	#u(e, t) {
 		this.take.output.push(C(t)), this.player?.play(this.take.input?.frame(e) ?? t, t), this.#n.changed();
@@ -1782,9 +1806,9 @@ var vn = 3e5, yn = class {
 		this.#t.tick(e.atSamples, t);
 	}
 	#f(e) {
-		this.#n.unheard(R(e));
+		this.#n.unheard(z(e));
 	}
-}, X = -60, bn = 1500, xn = 100, Sn = 32767, Cn = class {
+}, Z = -60, Sn = 1500, Cn = 100, wn = 32767, Tn = class {
 	#e;
 	#t;
 	#n = 0;
@@ -1792,7 +1816,7 @@ var vn = 3e5, yn = class {
 	#i = 0;
 	#a = 0;
 	#o = {
-		db: X,
+		db: Z,
 		atMs: 0
 	};
 	#s = -1500;
@@ -1801,40 +1825,40 @@ var vn = 3e5, yn = class {
 	}
 	push(e, t) {
 		for (let t of e) this.#n += t * t, this.#i = Math.max(this.#i, Math.abs(t));
-		this.#r += e.length, t - this.#a >= xn && this.#c(t);
+		this.#r += e.length, t - this.#a >= Cn && this.#c(t);
 	}
 	clear() {
 		this.#o = {
-			db: X,
+			db: Z,
 			atMs: 0
-		}, this.#l(X, !1), this.#t.textContent = "silence";
+		}, this.#l(Z, !1), this.#t.textContent = "silence";
 	}
 	#c(e) {
-		let t = wn(Math.sqrt(this.#n / Math.max(1, this.#r))), n = wn(this.#i);
-		(n >= this.#o.db || e - this.#o.atMs > bn) && (this.#o = {
+		let t = En(Math.sqrt(this.#n / Math.max(1, this.#r))), n = En(this.#i);
+		(n >= this.#o.db || e - this.#o.atMs > Sn) && (this.#o = {
 			db: n,
 			atMs: e
-		}), this.#s = this.#i >= Sn ? e : this.#s, this.#l(t, e - this.#s < bn), this.#a = e, this.#n = this.#r = this.#i = 0;
+		}), this.#s = this.#i >= wn ? e : this.#s, this.#l(t, e - this.#s < Sn), this.#a = e, this.#n = this.#r = this.#i = 0;
 	}
 	#l(e, t) {
-		let n = `${En(e)}, peak ${En(this.#o.db)}${t ? ", clipped" : ""}`, [r, i] = [".meter-bar", ".meter-peak"].map((e) => this.#e.querySelector(e));
-		r && i && (r.style.transform = `scaleX(${Tn(e)})`, i.style.left = `${100 * Tn(this.#o.db)}%`), this.#e.classList.toggle("clipped", t), this.#e.setAttribute("aria-valuenow", String(Math.round(e))), this.#e.setAttribute("aria-valuetext", n), this.#t.textContent = n;
+		let n = `${On(e)}, peak ${On(this.#o.db)}${t ? ", clipped" : ""}`, [r, i] = [".meter-bar", ".meter-peak"].map((e) => this.#e.querySelector(e));
+		r && i && (r.style.transform = `scaleX(${Dn(e)})`, i.style.left = `${100 * Dn(this.#o.db)}%`), this.#e.classList.toggle("clipped", t), this.#e.setAttribute("aria-valuenow", String(Math.round(e))), this.#e.setAttribute("aria-valuetext", n), this.#t.textContent = n;
 	}
 };
-function wn(e) {
-	return Math.max(X, 20 * Math.log10(Math.max(e, 1e-9) / 32768));
-}
-function Tn(e) {
-	return (e - X) / 60;
-}
 function En(e) {
-	return e <= X ? "silence" : `${Math.round(e)} dB`;
+	return Math.max(Z, 20 * Math.log10(Math.max(e, 1e-9) / 32768));
+}
+function Dn(e) {
+	return (e - Z) / 60;
+}
+function On(e) {
+	return e <= Z ? "silence" : `${Math.round(e)} dB`;
 }
 // studio/src/refusal-box.ts
-var Dn = ["unauthorized", "token_expired"], On = class {
-	#e = B("refusal", HTMLElement);
-	#t = B("key-entry", HTMLFormElement);
-	#n = B("key", HTMLInputElement);
+var kn = ["unauthorized", "token_expired"], An = class {
+	#e = V("refusal", HTMLElement);
+	#t = V("key-entry", HTMLFormElement);
+	#n = V("key", HTMLInputElement);
 	constructor(e) {
 		this.#t.addEventListener("submit", (t) => {
 			t.preventDefault(), e(this.#n.value.trim());
@@ -1854,48 +1878,50 @@ var Dn = ["unauthorized", "token_expired"], On = class {
 			let [n, r] = [document.createElement("p"), document.createElement(e)];
 			return r.textContent = t, n.append(r), n;
 		}));
-		let n = e !== null && Dn.includes(e.code);
+		let n = e !== null && kn.includes(e.code);
 		n && this.#t.hidden && (this.#n.value = ""), this.#t.hidden = !n, n && this.#n.focus();
 	}
-}, kn = {
+}, jn = {
 	wav: "audio/wav",
 	npy: "application/octet-stream",
 	mimi: "application/octet-stream"
 };
-function An(e, t, n) {
+function Mn(e, t, n) {
 	switch (t) {
-		case "input.wav": return ut(e.input?.view() ?? /* @__PURE__ */ new Int16Array());
-		case "codec.wav": return ut(e.output.view(0, e.samples));
+		case "input.wav": return dt(e.input?.view() ?? /* @__PURE__ */ new Int16Array());
+		case "codec.wav": return dt(e.output.view(0, e.samples));
 		case "npy": return Qe(e.codes(n));
 		case "mimi": return $e(e.codes(n));
 	}
 }
-function jn(e, t, n) {
-	let r = t.endsWith(".wav") ? `${e.name}-${t}` : `${e.name}-${n}.${t}`, i = kn[t.split(".").at(-1)], a = document.createElement("a");
-	a.href = URL.createObjectURL(new Blob([An(e, t, n)], { type: i })), a.download = r, a.click(), setTimeout(() => URL.revokeObjectURL(a.href), 1e4);
+function Nn(e, t, n) {
+	let r = t.endsWith(".wav") ? `${e.name}-${t}` : `${e.name}-${n}.${t}`, i = jn[t.split(".").at(-1)], a = document.createElement("a");
+	a.href = URL.createObjectURL(new Blob([Mn(e, t, n)], { type: i })), a.download = r, a.click(), setTimeout(() => URL.revokeObjectURL(a.href), 1e4);
 }
 // studio/src/sources.ts
-var Mn = .02, Nn = 256 * 2 ** 20, Pn = 1e3;
-async function Fn() {
-	let e = await In(), t = null, n = () => {}, r = () => {};
+var Pn = .02, Fn = 256 * 2 ** 20, In = 1e3, Ln = 4e3, Rn = 192e3;
+async function zn() {
+	let e = await Bn(), t = null, n = () => {}, r = () => {}, i = null;
 	return {
 		name: "microphone",
 		start(i, a, o) {
-			let s = new M(i.sampleRate, N), c = Math.round(Mn * i.sampleRate);
+			let s = new M(i.sampleRate, P), c = Math.round(Pn * i.sampleRate);
 			t = new AudioWorkletNode(i, "mimi-capture", { processorOptions: { chunkSamples: c } }), t.port.onmessage = ({ data: e }) => e === "stopped" ? n() : a(s.push(e)), r = () => a(s.flush());
-			for (let t of e.getAudioTracks()) t.onended = () => o(new L("microphone_lost"));
+			for (let t of e.getAudioTracks()) t.onended = () => o(new R("microphone_lost"));
 			i.createMediaStreamSource(e).connect(t), t.connect(i.destination);
 		},
 		tick() {},
-		async stop() {
-			await new Promise((e) => {
-				n = e, setTimeout(e, t ? Pn : 0), t?.port.postMessage("stop");
-			}), r(), t?.disconnect(), e.getTracks().forEach((e) => e.stop());
+		stop() {
+			return i ??= (async () => {
+				await new Promise((e) => {
+					n = e, setTimeout(e, t ? In : 0), t?.port.postMessage("stop");
+				}), r(), t?.disconnect(), e.getTracks().forEach((e) => e.stop());
+			})(), i;
 		}
 	};
 }
-async function In() {
-	if (!navigator.mediaDevices?.getUserMedia) throw new L("old_browser");
+async function Bn() {
+	if (!navigator.mediaDevices?.getUserMedia) throw new R("old_browser");
 	try {
 		return await navigator.mediaDevices.getUserMedia({ audio: {
 			channelCount: 1,
@@ -1905,7 +1931,7 @@ async function In() {
 		} });
 	} catch (e) {
 		let { name: t, message: n } = e;
-		throw new L({
+		throw new R({
 			NotAllowedError: "microphone_denied",
 			SecurityError: "microphone_denied",
 			NotFoundError: "microphone_missing",
@@ -1913,7 +1939,7 @@ async function In() {
 		}[t] ?? "microphone_failed", `${t}: ${n}`);
 	}
 }
-function Ln(e, t) {
+function Vn(e, t) {
 	let n = null, r = 0, i = () => {}, a = () => {};
 	return {
 		name: e,
@@ -1922,7 +1948,7 @@ function Ln(e, t) {
 		},
 		tick(e, o) {
 			n ??= e;
-			let s = Math.min(t.length, Math.floor((e - n) * N / o));
+			let s = Math.min(t.length, Math.floor((e - n) * P / o));
 			s > r && (i(t.subarray(r, s)), r = s, s === t.length && a(null));
 		},
 		async stop() {
@@ -1930,27 +1956,36 @@ function Ln(e, t) {
 		}
 	};
 }
-async function Rn(e, t) {
+async function Hn(e, t) {
+	let n = ft(new Uint8Array(e));
+	if (n && n.samples.length > 0 && n.sampleRateHz >= Ln && n.sampleRateHz <= Rn) {
+		let { samples: e, channels: t, sampleRateHz: r } = n, i = Float32Array.from({ length: e.length / t }, (n, r) => e.subarray(r * t, (r + 1) * t).reduce((e, t) => e + t, 0) / t / 32768), a = new M(r, P);
+		return Un(a.push(i), a.flush());
+	}
 	try {
-		let t = await new OfflineAudioContext(1, 1, N).decodeAudioData(e);
+		let t = await new OfflineAudioContext(1, 1, P).decodeAudioData(e);
 		if (t.length === 0) throw Error("it holds no sound");
 		let n = new Float32Array(t.length);
 		for (let e = 0; e < t.numberOfChannels; e += 1) t.getChannelData(e).forEach((e, r) => n[r] = n[r] + e / t.numberOfChannels);
 		return n;
 	} catch (e) {
-		throw new L("file_unreadable", `${t}: ${e instanceof Error ? e.message : e}`);
+		throw new R("file_unreadable", `${t}: ${e instanceof Error ? e.message : e}`);
 	}
 }
-async function zn(e) {
-	if (e.size > Nn) throw new L("file_too_big", `${e.name} has ${Math.round(e.size / 2 ** 20)} MiB.`);
+function Un(e, t) {
+	let n = new Float32Array(e.length + t.length);
+	return n.set(e), n.set(t, e.length), n;
+}
+async function Wn(e) {
+	if (e.size > Fn) throw new R("file_too_big", `${e.name} has ${Math.round(e.size / 2 ** 20)} MiB.`);
 	try {
 		return await e.arrayBuffer();
 	} catch (t) {
-		throw new L("file_unreadable", `${e.name}: ${t instanceof Error ? t.message : t}`);
+		throw new R("file_unreadable", `${e.name}: ${t instanceof Error ? t.message : t}`);
 	}
 }
 // studio/src/take-player.ts
-var Bn = .02, Vn = .05, Hn = class {
+var Gn = .02, Kn = .05, qn = class {
 	#e = null;
 	#t = null;
 	#n = null;
@@ -1970,9 +2005,9 @@ var Bn = .02, Vn = .05, Hn = class {
 	}
 	async play(e, t, n, r) {
 		this.stop();
-		let i = await xt();
-		this.#e = i, this.#r = r, this.#i = Math.max(e?.length ?? 0, t?.length ?? 0) / N;
-		let a = i.currentTime + Vn;
+		let i = await Ct();
+		this.#e = i, this.#r = r, this.#i = Math.max(e?.length ?? 0, t?.length ?? 0) / P;
+		let a = i.currentTime + Kn;
 		this.#a = a - n, this.#t = this.#s(e, a), this.#n = this.#s(t, a), this.listen(r);
 	}
 	listen(e) {
@@ -1982,16 +2017,16 @@ var Bn = .02, Vn = .05, Hn = class {
 		let t = this.#e;
 		if (!t) return;
 		let n = this.#n;
-		this.#l(n, 0), setTimeout(() => n?.node.stop(), 70), this.#n = this.#s(e, t.currentTime + Bn), this.listen(this.#r);
+		this.#l(n, 0), setTimeout(() => n?.node.stop(), 70), this.#n = this.#s(e, t.currentTime + Gn), this.listen(this.#r);
 	}
 	stop() {
-		for (let e of [this.#t, this.#n]) e && (e.node.onended = null, this.#l(e, 0), e.node.stop((this.#e?.currentTime ?? 0) + Bn));
+		for (let e of [this.#t, this.#n]) e && (e.node.onended = null, this.#l(e, 0), e.node.stop((this.#e?.currentTime ?? 0) + Gn));
 		this.#e = this.#t = this.#n = null;
 	}
 	#s(e, t) {
 		let n = this.#e;
 		if (!n || !e || e.length === 0) return null;
-		let r = n.createBuffer(1, e.length, N);
+		let r = n.createBuffer(1, e.length, P);
 		r.copyToChannel(Float32Array.from(e.view(), (e) => e / 32768), 0);
 		let [i, a] = [n.createBufferSource(), n.createGain()];
 		return i.buffer = r, a.gain.value = 0, i.connect(a).connect(n.destination), i.start(t, Math.max(0, t - this.#a)), i.onended = () => this.#c(i), {
@@ -2003,21 +2038,21 @@ var Bn = .02, Vn = .05, Hn = class {
 		this.#e && (e === this.#n?.node || e === this.#t?.node && !this.#n) && this.atS >= this.#i - .1 && (this.stop(), this.#o());
 	}
 	#l(e, t) {
-		e?.gain.gain.setTargetAtTime(t, this.#e?.currentTime ?? 0, Bn / 4);
+		e?.gain.gain.setTargetAtTime(t, this.#e?.currentTime ?? 0, Gn / 4);
 	}
-}, Un = {
+}, Jn = {
 	least: 7,
 	most: 16
-}, Wn = 232, Gn = 4, Kn = 5, qn = 20, Z = 25, Jn = .22, Yn = /* @__PURE__ */ new Map([
+}, Yn = 232, Xn = 4, Zn = 5, Qn = 20, Q = 25, $n = .22, er = /* @__PURE__ */ new Map([
 	["ArrowLeft", [-1, 0]],
 	["ArrowRight", [1, 0]],
 	["ArrowUp", [0, -1]],
 	["ArrowDown", [0, 1]],
 	["PageUp", [-25, 0]],
-	["PageDown", [Z, 0]],
+	["PageDown", [Q, 0]],
 	["Home", [-1e400, 0]],
 	["End", [1e400, 0]]
-]), Xn = class {
+]), tr = class {
 	#e;
 	#t;
 	#n;
@@ -2026,14 +2061,14 @@ var Bn = .02, Vn = .05, Hn = class {
 	#a = 1;
 	#o = 1;
 	#s = 1;
-	#c = Un.least;
+	#c = Jn.least;
 	#l = null;
 	#u = null;
 	constructor(e, t, n, r) {
 		this.#e = e, this.#t = t, this.#n = n, this.#r = r, e.addEventListener("pointermove", (e) => this.#g(this.#m(e))), e.addEventListener("pointerleave", () => this.#g(null)), e.addEventListener("pointerdown", (e) => this.#_(this.#m(e))), e.addEventListener("keydown", (e) => this.#v(e));
 	}
 	use(e, t) {
-		this.#i = e, this.#a = t, this.#l = this.#u = null, this.#o = e.levels, this.#c = Math.max(Un.least, Math.min(Un.most, Math.floor(Wn / e.levels))), this.#e.style.height = `${this.#p(e.levels) + qn}px`, this.#n("");
+		this.#i = e, this.#a = t, this.#l = this.#u = null, this.#o = e.levels, this.#c = Math.max(Jn.least, Math.min(Jn.most, Math.floor(Yn / e.levels))), this.#e.style.height = `${this.#p(e.levels) + Qn}px`, this.#n("");
 	}
 	set heard(e) {
 		this.#s = e, this.refresh();
@@ -2043,8 +2078,8 @@ var Bn = .02, Vn = .05, Hn = class {
 		this.#n(e ? this.#y(e) : "");
 	}
 	draw(e) {
-		let { context: t, widthPx: n } = G(this.#e), r = Math.min(this.#t.x(this.#t.shownEnd), n);
-		t.fillStyle = e.lane, t.fillRect(40, Kn, r - 40, this.#c), t.fillRect(40, this.#p(1), r - 40, this.#p(this.#o) - this.#p(1)), this.#d(t), this.#s < this.#o && (t.fillStyle = e.ink, t.fillRect(40, this.#p(this.#s) - 1, r - 40, 1)), this.#f(t, e, r);
+		let { context: t, widthPx: n } = K(this.#e), r = Math.min(this.#t.x(this.#t.shownEnd), n);
+		t.fillStyle = e.lane, t.fillRect(40, Zn, r - 40, this.#c), t.fillRect(40, this.#p(1), r - 40, this.#p(this.#o) - this.#p(1)), this.#d(t), this.#s < this.#o && (t.fillStyle = e.ink, t.fillRect(40, this.#p(this.#s) - 1, r - 40, 1)), this.#f(t, e, r);
 		for (let n of [this.#l, this.#u]) n && this.#h(n) && (t.strokeStyle = e.mark, t.lineWidth = 2, t.strokeRect(this.#t.x(n.frame) - 1, this.#p(n.level) - 1, this.#t.framePx + 1, this.#c + 1));
 	}
 	#d(e) {
@@ -2052,7 +2087,7 @@ var Bn = .02, Vn = .05, Hn = class {
 		for (let a = Math.max(0, n); i && a < Math.min(i.frames, r); a += 1) {
 			let n = i.frame(a), r = this.#t.x(a);
 			n.forEach((n, i) => {
-				e.globalAlpha = i < this.#s ? 1 : Jn, e.fillStyle = W(n, this.#a), e.fillRect(r, this.#p(i), t - 1, this.#c - 1);
+				e.globalAlpha = i < this.#s ? 1 : $n, e.fillStyle = Mt(n, this.#a), e.fillRect(r, this.#p(i), t - 1, this.#c - 1);
 			});
 		}
 		e.globalAlpha = 1;
@@ -2062,17 +2097,17 @@ var Bn = .02, Vn = .05, Hn = class {
 		let r = this.#c >= 11 ? 1 : 4;
 		for (let t = 0; t < this.#o; t += 1) (t % r === 0 || t === this.#o - 1) && e.fillText(String(t), 32, this.#p(t) + this.#c / 2);
 		e.textAlign = "center";
-		let i = this.#p(this.#o), a = Math.max(0, Math.ceil(this.#t.shownFirst / Z) * Z);
-		for (let t = a; t < this.#t.shownEnd; t += Z) {
+		let i = this.#p(this.#o), a = Math.max(0, Math.ceil(this.#t.shownFirst / Q) * Q);
+		for (let t = a; t < this.#t.shownEnd; t += Q) {
 			let r = this.#t.x(t);
-			e.fillRect(r, i, 1, 4), r + 16 < n && e.fillText(J(t, 0), Math.max(r, 48), i + 12);
+			e.fillRect(r, i, 1, 4), r + 16 < n && e.fillText(Y(t, 0), Math.max(r, 48), i + 12);
 		}
 	}
 	#p(e) {
-		return Kn + e * this.#c + (e > 0 ? Gn : 0);
+		return Zn + e * this.#c + (e > 0 ? Xn : 0);
 	}
 	#m(e) {
-		let t = this.#e.getBoundingClientRect(), n = e.clientY - t.top - Kn, r = n < this.#c ? 0 : Math.floor((n - Gn) / this.#c), i = {
+		let t = this.#e.getBoundingClientRect(), n = e.clientY - t.top - Zn, r = n < this.#c ? 0 : Math.floor((n - Xn) / this.#c), i = {
 			frame: this.#t.frameAt(e.clientX - t.left),
 			level: r
 		};
@@ -2091,9 +2126,9 @@ var Bn = .02, Vn = .05, Hn = class {
 	#v(e) {
 		let t = this.#i;
 		if (e.key === "Escape") this.#_(null);
-		else if (t && t.frames > 0 && Yn.has(e.key) && !e.ctrlKey && !e.metaKey && !e.altKey) {
+		else if (t && t.frames > 0 && er.has(e.key) && !e.ctrlKey && !e.metaKey && !e.altKey) {
 			e.preventDefault();
-			let [n, r] = this.#l ? Yn.get(e.key) : [0, 0], { frame: i, level: a } = this.#l ?? {
+			let [n, r] = this.#l ? er.get(e.key) : [0, 0], { frame: i, level: a } = this.#l ?? {
 				frame: t.frames - 1,
 				level: 0
 			};
@@ -2110,29 +2145,29 @@ var Bn = .02, Vn = .05, Hn = class {
 		}) ? this.#i?.frame(e)[t] : void 0;
 		if (n === void 0) return "";
 		let r = t === 0 ? "semantic" : "acoustic", i = t < this.#s ? "" : ", not heard";
-		return `code ${n} of 0 .. ${this.#a - 1} · level ${t}, ${r}${i} · frame ${e}, at ${J(e)}`;
+		return `code ${n} of 0 .. ${this.#a - 1} · level ${t}, ${r}${i} · frame ${e}, at ${Y(e)}`;
 	}
-}, Zn = 1e3, Qn = 16, $n = class {
+}, nr = 1e3, rr = 16, ir = class {
 	map;
-	#e = new rn();
+	#e = new on();
 	#t = null;
 	#n = ["input", "output"].map((e) => ({
-		canvas: B(e, HTMLCanvasElement),
-		painter: new cn()
+		canvas: V(e, HTMLCanvasElement),
+		painter: new un()
 	}));
-	#r = B("latency", HTMLCanvasElement);
-	#i = B("scale", HTMLCanvasElement);
+	#r = V("latency", HTMLCanvasElement);
+	#i = V("scale", HTMLCanvasElement);
 	#a = /* @__PURE__ */ new Map();
 	#o = null;
-	#s = Ot();
+	#s = kt();
 	#c = !1;
 	#l = 0;
 	#u = matchMedia("(prefers-reduced-motion: reduce)");
 	#d;
 	constructor(e) {
-		this.#d = e, this.map = new Xn(B("map", HTMLCanvasElement), this.#e, (e) => V("cell", e), () => this.draw()), matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-			this.#s = Ot(), this.draw();
-		}), new ResizeObserver(() => this.draw()).observe(B("map", HTMLCanvasElement));
+		this.#d = e, this.map = new tr(V("map", HTMLCanvasElement), this.#e, (e) => H("cell", e), () => this.draw()), matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+			this.#s = kt(), this.draw();
+		}), new ResizeObserver(() => this.draw()).observe(V("map", HTMLCanvasElement));
 	}
 	use(e, t) {
 		this.#t = e, this.#a.clear(), this.#o = null, this.#e.follow(), this.map.use(e, t), this.draw();
@@ -2145,23 +2180,23 @@ var Bn = .02, Vn = .05, Hn = class {
 	}
 	refresh() {
 		let e = performance.now() - this.#l;
-		this.#c || this.#u.matches && e < Zn || (this.#c = !0, requestAnimationFrame(() => this.draw()));
+		this.#c || this.#u.matches && e < nr || (this.#c = !0, requestAnimationFrame(() => this.draw()));
 	}
 	draw() {
 		this.#c = !1;
 		let e = this.#t;
 		if (!e) return;
-		this.#l = performance.now(), this.#e.resize(B("map", HTMLCanvasElement).clientWidth), this.#e.end = Math.max(e.frames, e.input?.frames ?? 0);
+		this.#l = performance.now(), this.#e.resize(V("map", HTMLCanvasElement).clientWidth), this.#e.end = Math.max(e.frames, e.input?.frames ?? 0);
 		let t = [this.#s.input, this.#s.output];
 		[e.input, e.output].forEach((e, n) => {
 			let { canvas: r, painter: i } = this.#n[n];
-			U("lanes") === "spectrogram" ? i.draw(r, this.#s, this.#e, e && this.#f(e)) : sn(r, this.#s, this.#e, e, t[n]), this.#p(r);
-		}), this.map.draw(this.#s), this.#p(B("map", HTMLCanvasElement)), ln(this.#r, this.#s, this.#e, e.latenciesMs);
+			G("lanes") === "spectrogram" ? i.draw(r, this.#s, this.#e, e && this.#f(e)) : ln(r, this.#s, this.#e, e, t[n]), this.#p(r);
+		}), this.map.draw(this.#s), this.#p(V("map", HTMLCanvasElement)), dn(this.#r, this.#s, this.#e, e.latenciesMs);
 		let n = Math.min(e.frames, this.#e.shownFrames) * this.#e.framePx;
-		B("seek", HTMLInputElement).style.width = `${n + Qn}px`, this.#m(), this.map.refresh(), this.#d();
+		V("seek", HTMLInputElement).style.width = `${n + rr}px`, this.#m(), this.map.refresh(), this.#d();
 	}
 	#f(e) {
-		let t = this.#a.get(e) ?? new Xt(e);
+		let t = this.#a.get(e) ?? new Qt(e);
 		return this.#a.set(e, t), t;
 	}
 	#p(e) {
@@ -2169,14 +2204,14 @@ var Bn = .02, Vn = .05, Hn = class {
 		t && this.#o !== null && (t.fillStyle = this.#s.mark, t.fillRect(this.#e.x(this.#o) - 1, 0, 2, e.clientHeight));
 	}
 	#m() {
-		let { context: e, widthPx: t, heightPx: n } = G(this.#i);
-		for (let r = 0; r < t; r += 1) e.fillStyle = W(r, t), e.fillRect(r, 0, 1, n);
+		let { context: e, widthPx: t, heightPx: n } = K(this.#i);
+		for (let r = 0; r < t; r += 1) e.fillStyle = Mt(r, t), e.fillRect(r, 0, 1, n);
 	}
-}, er = 250, tr = {
+}, ar = 250, or = {
 	starting: "Cancel",
 	live: "Stop",
 	finishing: "Stop now"
-}, nr = /\.(npy|mimi|json)$/i, rr = class {
+}, sr = /\.(npy|mimi|json)$/i, cr = class {
 	askAgain = () => {};
 	#e;
 	#t = null;
@@ -2187,29 +2222,29 @@ var Bn = .02, Vn = .05, Hn = class {
 	#o = null;
 	#s = !1;
 	#c = 0;
-	#l = new On((e) => this.askAgain(e));
-	#u = new Cn(B("meter", HTMLElement), B("meter-words", HTMLElement));
-	#d = new $n(() => this.#O());
-	#f = new Hn(() => this.#C());
+	#l = new An((e) => this.askAgain(e));
+	#u = new Tn(V("meter", HTMLElement), V("meter-words", HTMLElement));
+	#d = new ir(() => this.#O());
+	#f = new qn(() => this.#C());
 	constructor(e) {
 		this.#e = e;
 	}
 	use(e) {
 		let t = this.#t === null;
-		this.#t = e, t && (B("levels", HTMLInputElement).max = String(e.levels), V("scale-most", String(e.codebook_entries - 1)), this.setLevels(e.default_levels), this.#E("empty", ""));
+		this.#t = e, t && (V("levels", HTMLInputElement).max = String(e.levels), H("scale-most", String(e.codebook_entries - 1)), this.setLevels(e.default_levels), this.#E("empty", ""));
 	}
 	refuse(e) {
-		this.#l.show(e === null ? null : R(e));
+		this.#l.show(e === null ? null : z(e));
 	}
 	speak() {
-		this.#p("off", "Waiting for the microphone …", () => Fn());
+		this.#p("off", "Waiting for the microphone …", () => zn());
 	}
 	playExample() {
-		this.#p("codec", "Fetching the example …", async () => Ln("example", await Rn(await this.#e.example(), "example")));
+		this.#p("codec", "Fetching the example …", async () => Vn("example", await Hn(await this.#e.example(), "example")));
 	}
 	open(e) {
 		let t = e.name.replace(/\.[^.]*$/, "");
-		nr.test(e.name) ? this.#_(e, t) : this.#p("codec", "Reading the file …", async () => Ln(t, await Rn(await zn(e), e.name)));
+		sr.test(e.name) ? this.#_(e, t) : this.#p("codec", "Reading the file …", async () => Vn(t, await Hn(await Wn(e), e.name)));
 	}
 	stop() {
 		this.#s = !0, this.#a && (this.#E("finishing", "Stopping; waiting for the last answers …"), this.#a.stop());
@@ -2217,26 +2252,26 @@ var Bn = .02, Vn = .05, Hn = class {
 	playOrPause() {
 		if (this.#f.isPlaying) this.#f.stop(), this.#C();
 		else {
-			let e = B("seek", HTMLInputElement);
+			let e = V("seek", HTMLInputElement);
 			this.#x(e.valueAsNumber >= Number(e.max) - .05 ? 0 : e.valueAsNumber);
 		}
 	}
 	seek(e) {
-		this.#f.isPlaying ? this.#x(e) : (this.#d.playhead = e / F, this.#D(e));
+		this.#f.isPlaying ? this.#x(e) : (this.#d.playhead = e / I, this.#D(e));
 	}
 	listen(e) {
 		this.#a?.listen(e), this.#f.listen(e);
 	}
 	setLevels(e) {
 		let t = this.#t;
-		this.#r = e, B("levels", HTMLInputElement).value = String(e), V("levels-value", String(e)), t && (V("bit-rate", Vt(t, e)), V("output-label", `Codec, ${e} ${e === 1 ? "level" : "levels"}`), this.#d.map.heard = e, this.#d.refresh(), this.#a?.monitor.change(e), this.#n === "take" && this.#b());
+		this.#r = e, V("levels", HTMLInputElement).value = String(e), H("levels-value", String(e)), t && (H("bit-rate", Ut(t, e)), H("output-label", `Codec, ${e} ${e === 1 ? "level" : "levels"}`), this.#d.map.heard = e, this.#d.refresh(), this.#a?.monitor.change(e), this.#n === "take" && this.#b());
 	}
 	changeLanes() {
-		let e = U("lanes") === "spectrogram";
-		B("stage", HTMLElement).classList.toggle("spectrograms", e), this.#d.draw();
+		let e = G("lanes") === "spectrogram";
+		V("stage", HTMLElement).classList.toggle("spectrograms", e), this.#d.draw();
 	}
 	save(e) {
-		this.#i && jn(this.#i, e, this.#r);
+		this.#i && Nn(this.#i, e, this.#r);
 	}
 	get inside() {
 		let e = this;
@@ -2274,21 +2309,21 @@ var Bn = .02, Vn = .05, Hn = class {
 		this.#m(e, t);
 		let i = null, a = null;
 		try {
-			await xt(), i = await n(), this.#s || (this.#v(new pt(i.name, r.levels), r), this.#a = this.#h(i, e), await this.#a.run());
+			await Ct(), i = await n(), this.#s || (this.#v(new ht(i.name, r.levels), r), this.#a = this.#h(i, e), await this.#a.run());
 		} catch (e) {
-			a = R(e);
+			a = z(e);
 		}
 		i?.stop(), this.#g(a);
 	}
 	#m(e, t) {
-		this.#f.stop(), this.#s = !1, this.#a = null, this.refuse(null), Tt("listen", e), this.#E("starting", t);
+		this.#f.stop(), this.#s = !1, this.#a = null, this.refuse(null), Et("listen", e), this.#E("starting", t);
 	}
 	#h(e, t) {
 		let n = this.#i;
-		return new yn(this.#e, e, n, this.#r, t, {
+		return new xn(this.#e, e, n, this.#r, t, {
 			changed: () => this.#d.refresh(),
 			input: (e) => {
-				this.#n === "starting" && this.#E("live", t === "off" ? "Listening to you. With headphones on, choose Codec to hear it live." : "Playing."), this.#u.push(e, performance.now()), this.#D((n.input?.length ?? 0) / N), this.#d.refresh();
+				this.#n === "starting" && this.#E("live", t === "off" ? "Listening to you. With headphones on, choose Codec to hear it live." : "Playing."), this.#u.push(e, performance.now()), this.#D((n.input?.length ?? 0) / P), this.#d.refresh();
 			},
 			notice: (e) => this.#T(e),
 			finishing: () => this.#E("finishing", "The sound has ended; waiting for the last answers …"),
@@ -2297,30 +2332,30 @@ var Bn = .02, Vn = .05, Hn = class {
 	}
 	#g(e) {
 		let t = this.#i;
-		this.#u.clear(), e && this.#l.show(e), !t || t.frames === 0 && (t.input?.length ?? 0) === 0 ? (this.#i = null, this.#E(this.#t ? "empty" : "loading", "")) : (U("listen") === "off" && Tt("listen", "codec"), this.#E("take", `${e ? "Stopped after" : "Done:"} ${t.frames} frames, ${J(t.frames)}.`), t.frames > 0 && this.#a && !this.#a.monitor.isMixed && t.output.frames >= t.frames && this.#o?.keep(this.#a.monitor.levels, t.output), this.#b(), this.#y());
+		this.#u.clear(), e && this.#l.show(e), !t || t.frames === 0 && (t.input?.length ?? 0) === 0 ? (this.#i = null, this.#E(this.#t ? "empty" : "loading", "")) : (G("listen") === "off" && Et("listen", "codec"), this.#E("take", `${e ? "Stopped after" : "Done:"} ${t.frames} frames, ${Y(t.frames)}.`), t.frames > 0 && this.#a && !this.#a.monitor.isMixed && t.output.frames >= t.frames && this.#o?.keep(this.#a.monitor.levels, t.output), this.#b(), this.#y());
 	}
 	async #_(e, t) {
 		let n = this.#t;
 		if (!(!n || this.#n !== "empty" && this.#n !== "take")) {
 			this.#m("codec", "Reading the codes …");
 			try {
-				let r = et(new Uint8Array(await zn(e)), e.name);
-				if (r.frames > 7500) throw new L("file_too_big", `${e.name} has ${r.frames} frames.`);
-				let i = pt.ofCodes(t, r);
-				i.output = I.of(await this.#e.decode(i.codes(i.levels), new AbortController().signal)), this.#v(i, n), this.#o?.keep(i.levels, i.output), this.setLevels(i.levels), this.#E("take", `${e.name}: ${i.frames} frames, ${J(i.frames)}.`), this.#y();
+				let r = et(new Uint8Array(await Wn(e)), e.name);
+				if (r.frames > 7500) throw new R("file_too_big", `${e.name} has ${r.frames} frames.`);
+				let i = ht.ofCodes(t, r);
+				i.output = L.of(await this.#e.decode(i.codes(i.levels), new AbortController().signal)), this.#v(i, n), this.#o?.keep(i.levels, i.output), this.setLevels(i.levels), this.#E("take", `${e.name}: ${i.frames} frames, ${Y(i.frames)}.`), this.#y();
 			} catch (e) {
-				this.#l.show(R(e)), this.#E(this.#i ? "take" : "empty", "");
+				this.#l.show(z(e)), this.#E(this.#i ? "take" : "empty", "");
 			}
 		}
 	}
 	#v(e, t) {
-		this.#i = e, this.#o = new Wt(this.#e, e), this.#c = 0, B("levels", HTMLInputElement).max = String(e.levels), this.setLevels(Math.min(this.#r, e.levels));
+		this.#i = e, this.#o = new Kt(this.#e, e), this.#c = 0, V("levels", HTMLInputElement).max = String(e.levels), this.setLevels(Math.min(this.#r, e.levels));
 		for (let t of document.querySelectorAll("input[name=listen][value=input]")) t.disabled = e.input === null;
-		B("save-input-wav", HTMLButtonElement).disabled = e.input === null, H("stage", !0), this.#d.use(e, t.codebook_entries);
+		V("save-input-wav", HTMLButtonElement).disabled = e.input === null, U("stage", !0), this.#d.use(e, t.codebook_entries);
 	}
 	#y() {
-		let e = (this.#i?.frames ?? 0) * F, t = B("seek", HTMLInputElement);
-		t.max = e.toFixed(2), t.value = "0", this.#D(e), this.#c = 0, this.#d.draw(), B("play", HTMLButtonElement).focus({ preventScroll: !0 });
+		let e = (this.#i?.frames ?? 0) * I, t = V("seek", HTMLInputElement);
+		t.max = e.toFixed(2), t.value = "0", this.#D(e), this.#c = 0, this.#d.draw(), V("play", HTMLButtonElement).focus({ preventScroll: !0 });
 	}
 	async #b() {
 		let [e, t] = [this.#i, this.#o];
@@ -2334,56 +2369,56 @@ var Bn = .02, Vn = .05, Hn = class {
 	async #x(e) {
 		let t = this.#i;
 		if (t && this.#n === "take") try {
-			let n = U("listen") === "input" && t.input ? "input" : "codec";
-			Tt("listen", n), await this.#f.play(t.input, t.output, e, n), this.#w(!0), this.#S();
+			let n = G("listen") === "input" && t.input ? "input" : "codec";
+			Et("listen", n), await this.#f.play(t.input, t.output, e, n), this.#w(!0), this.#S();
 		} catch (e) {
 			this.refuse(e);
 		}
 	}
 	#S() {
-		this.#f.isPlaying && (B("seek", HTMLInputElement).value = String(this.#f.atS), this.#d.playhead = this.#f.atS / F, this.#D(this.#f.atS), requestAnimationFrame(() => this.#S()));
+		this.#f.isPlaying && (V("seek", HTMLInputElement).value = String(this.#f.atS), this.#d.playhead = this.#f.atS / I, this.#D(this.#f.atS), requestAnimationFrame(() => this.#S()));
 	}
 	#C() {
 		this.#w(!1), this.#d.draw();
 	}
 	#w(e) {
-		V("play-words", e ? "Pause" : "Play"), B("play", HTMLButtonElement).classList.toggle("playing", e);
+		H("play-words", e ? "Pause" : "Play"), V("play", HTMLButtonElement).classList.toggle("playing", e);
 	}
 	#T({ kind: e, text: t }) {
-		V("status", {
+		H("status", {
 			lost: "The connection is lost. Your sound is kept; trying again …",
 			resumed: "Connected again; nothing is lost.",
 			goaway: `Note: ${t}.`,
 			warning: `Note: ${t}.`
-		}[e]), B("status", HTMLElement).classList.toggle("away", e === "lost");
+		}[e]), V("status", HTMLElement).classList.toggle("away", e === "lost");
 	}
 	#E(e, t) {
 		this.#n = e;
 		let n = e === "empty" || e === "take", r = e === "starting" || e === "live" || e === "finishing";
-		document.body.dataset.state = e, this.#d.isDone = e === "take", e === "starting" && this.#w(!1), H("welcome", !this.#i && !r), H("stage", this.#i !== null), H("stop", r), H("play", e === "take"), H("seek", e === "take"), H("listen-off", r), V("stop-words", tr[e] ?? "Stop");
+		document.body.dataset.state = e, this.#d.isDone = e === "take", e === "starting" && this.#w(!1), U("welcome", !this.#i && !r), U("stage", this.#i !== null), U("stop", r), U("play", e === "take"), U("seek", e === "take"), U("listen-off", r), H("stop-words", or[e] ?? "Stop");
 		for (let e of document.querySelectorAll("button[data-act]")) e.disabled = !n;
 		for (let t of document.querySelectorAll("#save button")) t.disabled = e !== "take" || t.id === "save-input-wav" && !this.#i?.input;
-		B("status", HTMLElement).classList.remove("away"), V("status", t), (e === "take" || e === "empty") && St();
+		V("status", HTMLElement).classList.remove("away"), H("status", t), (e === "take" || e === "empty") && wt();
 	}
 	#D(e) {
-		V("clock", `${e.toFixed(1)} s`);
+		H("clock", `${e.toFixed(1)} s`);
 	}
 	#O() {
 		let e = performance.now();
-		this.#i && this.#t && e - this.#c >= er && (this.#c = e, dn(this.#i, this.#a, this.#t, this.#r, this.#n === "live"));
+		this.#i && this.#t && e - this.#c >= ar && (this.#c = e, pn(this.#i, this.#a, this.#t, this.#r, this.#n === "live"));
 	}
-}, Q = new zt(document.baseURI), $ = new rr(Q);
+}, lr = new Vt(document.baseURI), $ = new cr(lr);
 Object.defineProperty(globalThis, "mimi", { value: $.inside });
-var ir = B("hero", HTMLCanvasElement);
-new ResizeObserver(() => Mt(ir)).observe(ir);
-async function ar() {
+var ur = V("hero", HTMLCanvasElement);
+new ResizeObserver(() => Pt(ur)).observe(ur);
+async function dr() {
 	try {
-		let e = await Q.facts();
-		V("model", `${e.name} · ${e.weight_class}, ${e.numerics} numerics · up to ${e.levels} levels`), $.use(e), bt(), $.refuse(null);
+		let e = await lr.facts();
+		H("model", `${e.name} · ${e.weight_class}, ${e.numerics} numerics · up to ${e.levels} levels`), $.use(e), St(), $.refuse(null);
 	} catch (e) {
 		$.refuse(e);
 	}
 }
-Ft($), $.askAgain = (e) => {
-	Q.use(e), ar();
-}, ar();
+Lt($), $.askAgain = (e) => {
+	lr.use(e), dr();
+}, dr();

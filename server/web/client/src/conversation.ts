@@ -179,7 +179,10 @@ export class Conversation {
         }
         this.#notify({ kind: 'lost', text: end.error.message });
         line = await this.#open(this.#options.giveUpMs ?? this.#protocol.ready.resumeGraceMs, end);
-        this.#notify({ kind: 'resumed', text: this.#protocol.ready.resampler ? `resampler ${this.#protocol.ready.resampler}` : '' });
+        this.#notify({
+          kind: 'resumed',
+          text: this.#protocol.ready.resampler ? `resampler ${this.#protocol.ready.resampler}` : '',
+        });
       }
     } catch (cause) {
       this.#failure ??= cause instanceof MimiError ? cause : refuse('internal', 'stream', String(cause));
@@ -253,7 +256,8 @@ export class Conversation {
   get #hasCredit(): boolean {
     const { inFlightFrames } = this.#protocol.meter;
     return (
-      inFlightFrames <= this.#protocol.ready.creditFrames && inFlightFrames + this.#received.length < this.#options.maxReceivedFrames
+      inFlightFrames <= this.#protocol.ready.creditFrames &&
+      inFlightFrames + this.#received.length < this.#options.maxReceivedFrames
     );
   }
 

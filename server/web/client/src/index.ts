@@ -13,4 +13,4 @@ export { toFloat32, toInt16, type Payload } from './payload.ts';
 export { Resampler } from './resampler.ts';
 export type { LineOptions, Mode, SampleFormat, StreamSettings } from './settings.ts';
 export { MimiStream, type Notice, type StreamOptions, type StreamStats } from './stream.ts';
-export { toWav } from './wav.ts';
+export { parseWav, toWav, type WavSound } from './wav.ts';

@@ -7,7 +7,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-import { ERROR_CODES, firstLevels, MimiError, parseCodes, streamUrl, toMimi, toNpy, toWav, type Codes } from '../src/index.ts';
+import {
+  ERROR_CODES,
+  firstLevels,
+  MimiError,
+  parseCodes,
+  parseWav,
+  streamUrl,
+  toMimi,
+  toNpy,
+  toWav,
+  type Codes,
+} from '../src/index.ts';
 import { serviceUrl } from '../src/access.ts';
 import { Outbox } from '../src/outbox.ts';
 import { parseBinary, parseText } from '../src/messages.ts';
@@ -138,6 +149,18 @@ test('the first levels of codes', () => {
 test('a WAV file has the samples as they are', () => {
   const file = toWav(Int16Array.of(1, -2, 32767), 16_000);
   assert.deepEqual([file.length, ...file.slice(44)], [50, 1, 0, 254, 255, 255, 127]);
+  assert.deepEqual(parseWav(file), { sampleRateHz: 16_000, channels: 1, samples: Int16Array.of(1, -2, 32767) });
+  for (const broken of [
+    file.slice(0, 43),
+    file.with(0, 0),
+    file.with(12, 0),
+    file.with(34, 24),
+    file.with(20, 3),
+    file.with(22, 0),
+  ]) {
+    assert.equal(parseWav(broken), null);
+  }
+  assert.deepEqual(parseWav(file.slice(0, -1))?.samples, Int16Array.of(1, -2), 'a file that ends early');
 });
 
 test('addresses of a service, wherever it is mounted', () => {

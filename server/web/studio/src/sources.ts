@@ -1,6 +1,6 @@
 /** Where sound comes from: a microphone, or a file that is played. Either gives mono floats at 24 kHz. */
 
-import { Resampler } from 'mimi-client';
+import { parseWav, Resampler } from 'mimi-client';
 
 import { RATE_HZ } from './take.ts';
 import { Refusal } from './words.ts';
@@ -8,6 +8,9 @@ import { Refusal } from './words.ts';
 const CHUNK_S = 0.02;
 const MOST_FILE_BYTES = 256 * 2 ** 20;
 const STOP_TIMEOUT_MS = 1_000;
+/** What the resampler is for. */
+const LEAST_RATE_HZ = 4_000;
+const MOST_RATE_HZ = 192_000;
 
 export interface Source {
   name: string;
@@ -15,7 +18,7 @@ export interface Source {
   start(context: AudioContext, give: (samples: Float32Array) => void, end: (refusal: Refusal | null) => void): void;
   /** Time has passed on the audio device. */
   tick(atSamples: number, rateHz: number): void;
-  /** Settles once the last sample is given; frees the microphone. */
+  /** Settles once the last sample is given; frees the microphone. Harmless when repeated. */
   stop(): Promise<void>;
 }
 
@@ -25,6 +28,7 @@ export async function openMicrophone(): Promise<Source> {
   let node: AudioWorkletNode | null = null;
   let stopped = () => {};
   let finish = () => {};
+  let stopping: Promise<void> | null = null;
   return {
     name: 'microphone',
     start(context, give, end) {
@@ -41,15 +45,18 @@ export async function openMicrophone(): Promise<Source> {
       node.connect(context.destination);
     },
     tick() {},
-    async stop() {
-      await new Promise<void>((resolve) => {
-        stopped = resolve;
-        setTimeout(resolve, node ? STOP_TIMEOUT_MS : 0);
-        node?.port.postMessage('stop');
-      });
-      finish();
-      node?.disconnect();
-      stream.getTracks().forEach((track) => track.stop());
+    stop() {
+      stopping ??= (async () => {
+        await new Promise<void>((resolve) => {
+          stopped = resolve;
+          setTimeout(resolve, node ? STOP_TIMEOUT_MS : 0);
+          node?.port.postMessage('stop');
+        });
+        finish();
+        node?.disconnect();
+        stream.getTracks().forEach((track) => track.stop());
+      })();
+      return stopping;
     },
   };
 }
@@ -104,8 +111,18 @@ export function playedSound(name: string, samples: Float32Array): Source {
   };
 }
 
-/** Read a file of sound as mono at 24 kHz; one that has this rate keeps its samples. */
+/** Read a file of sound as mono at 24 kHz; a WAV file of 16 bits that has this rate keeps its samples, which a browser may round. */
 export async function readSound(bytes: ArrayBuffer, name: string): Promise<Float32Array> {
+  const exact = parseWav(new Uint8Array(bytes));
+  if (exact && exact.samples.length > 0 && exact.sampleRateHz >= LEAST_RATE_HZ && exact.sampleRateHz <= MOST_RATE_HZ) {
+    const { samples, channels, sampleRateHz } = exact;
+    const mixed = Float32Array.from({ length: samples.length / channels }, (_, at) => {
+      const together = samples.subarray(at * channels, (at + 1) * channels).reduce((sum, value) => sum + value, 0);
+      return together / channels / 32768;
+    });
+    const resampler = new Resampler(sampleRateHz, RATE_HZ);
+    return joined(resampler.push(mixed), resampler.flush());
+  }
   try {
     const audio = await new OfflineAudioContext(1, 1, RATE_HZ).decodeAudioData(bytes);
     if (audio.length === 0) {
@@ -121,6 +138,13 @@ export async function readSound(bytes: ArrayBuffer, name: string): Promise<Float
   } catch (cause) {
     throw new Refusal('file_unreadable', `${name}: ${cause instanceof Error ? cause.message : cause}`);
   }
+}
+
+function joined(one: Float32Array, other: Float32Array): Float32Array {
+  const both = new Float32Array(one.length + other.length);
+  both.set(one);
+  both.set(other, one.length);
+  return both;
 }
 
 export async function readFile(file: File): Promise<ArrayBuffer> {
