@@ -1,7 +1,7 @@
 """The pages for a person: ``/`` (the codec, live, in a browser) and ``/docs`` (the REST calls), and the files they are made of.
 
-The files lie in ``server/web/static`` inside the package, made by ``server/web/build.mjs``, and are read once, at start; no path
-of a request ever reaches the file system. The pages load nothing from elsewhere, and a strict policy holds them to it.
+The files lie in ``server/web/static`` inside the package, made by ``server/web/build.mjs``, and are read once, at start; no
+path of a request ever reaches the file system. The pages load nothing from elsewhere, and a strict policy holds them to it.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+import pytest_asyncio
 import soundfile
 
 from codec_core.clip import encode_clip
@@ -208,13 +210,45 @@ def _sort(data: bytes | str, binary: list[bytes], texts: list[dict[str, Any]]) -
         texts.append(json.loads(data))
 
 
-@pytest.fixture
-async def open_page(tmp_path: Path, speech: np.ndarray[Any, Any]) -> AsyncIterator[Callable[..., Any]]:
-    """``await open_page(service)``: the page, loaded; at the end it must have had nothing to complain of."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One event loop for all tests of the page, since browsers live longer than a test."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents and inspect.iscoroutinefunction(getattr(item, "function", None)):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest.fixture(scope="session")
+def microphone_path(tmp_path_factory: pytest.TempPathFactory, speech: Samples) -> Path:
+    path = tmp_path_factory.mktemp("microphone") / "speech.wav"
+    soundfile.write(path, speech, 24_000)
+    return path
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def launch_browser() -> AsyncIterator[Callable[..., Any]]:
+    """``await launch_browser(flags)``: a browser with these flags, started once."""
     playwright_api = _playwright()
+    browsers: dict[tuple[str, ...], Any] = {}
+    async with playwright_api.async_playwright() as playwright:
+
+        async def launch(*flags: str) -> Any:
+            if flags not in browsers:
+                browsers[flags] = await playwright.chromium.launch(
+                    executable_path=CHROMIUM, args=[*FLAGS, *flags], chromium_sandbox=False
+                )
+            return browsers[flags]
+
+        yield launch
+        for browser in browsers.values():
+            await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def open_page(launch_browser: Callable[..., Any], microphone_path: Path) -> AsyncIterator[Callable[..., Any]]:
+    """``await open_page(service)``: the page, loaded; at the end it must have had nothing to complain of."""
     pages: list[OpenPage] = []
     async with contextlib.AsyncExitStack() as stack:
-        playwright = await stack.enter_async_context(playwright_api.async_playwright())
 
         async def launch(
             service: Any,
@@ -225,13 +259,9 @@ async def open_page(tmp_path: Path, speech: np.ndarray[Any, Any]) -> AsyncIterat
             address: str = "",
             **options: Any,
         ) -> OpenPage:
-            soundfile.write(tmp_path / "microphone.wav", speech, 24_000)
-            media = MICROPHONES[microphone].format(path=tmp_path / "microphone.wav").split()
-            browser = await playwright.chromium.launch(
-                executable_path=CHROMIUM, args=[*FLAGS, *media, *flags], chromium_sandbox=False
-            )
-            stack.push_async_callback(browser.close)
+            browser = await launch_browser(*MICROPHONES[microphone].format(path=microphone_path).split(), *flags)
             context = await browser.new_context(bypass_csp=listening, **options)
+            stack.push_async_callback(context.close)
             tab = await context.new_page()
             if microphone == "denied":
                 control = await context.new_cdp_session(tab)

@@ -58,7 +58,12 @@ def test_the_policy_lets_in_nothing_from_elsewhere():
 @pytest.mark.parametrize("name", [name for name in sorted(WEB_FILES) if MEDIA[name[name.rindex(".") :]].startswith("text/")])
 def test_no_file_names_another_host(name):
     found = set(re.findall(r"(?:https?|wss?):[^\s'\"`)>]*", WEB_FILES[name].content.decode()))
-    assert {url for url in found if "//" in url and "HOST" not in url} - NAMESPACES - EXAMPLES <= {"https://", "wss://", "ws://", "http://"}
+    assert {url for url in found if "//" in url and "HOST" not in url} - NAMESPACES - EXAMPLES <= {
+        "https://",
+        "wss://",
+        "ws://",
+        "http://",
+    }
 
 
 @pytest.mark.parametrize("name", names(".html"))

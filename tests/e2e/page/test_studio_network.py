@@ -60,7 +60,7 @@ def jitter(rng):
     return lambda: LATE_S * rng.random() if rng.random() < LATE_SHARE else 0.0
 
 
-def stalls(rng):
+def stalls(_rng):
     """Nothing for half a second, every two seconds or so."""
     started_s = asyncio.get_running_loop().time()
     stalled = set()
@@ -76,7 +76,7 @@ def stalls(rng):
 
 
 @pytest.mark.parametrize(("rate_hz", "network"), [(44_100, jitter), (48_000, stalls)])
-async def test_nothing_clicks(service, open_page, tone, rng, rate_hz, network):
+async def test_nothing_clicks(service, open_page, tone, rng, rate_hz, network):  # noqa: PLR0917
     async with Shaky(urlsplit(service.url).port, network(rng)).running() as proxy:
         page = await open_page(service, rate_hz=rate_hz, listening=True, address=f"http://127.0.0.1:{proxy.port}/")
         await page.open_file(tone)

