@@ -94,8 +94,8 @@ function m(e) {
 	throw r("setting", "url", `'${e}'`, "ws://HOST:PORT or wss://HOST:PORT, the path /v1/stream may be left out");
 }
 // client/src/messages.ts
-var te = "mimi.v1", ne = 1, re = 16, ie = 1, ae = 2, oe = 64;
-function se(e) {
+var te = "mimi.v1", ne = 1, h = 16, re = 1, ie = 2, ae = 64;
+function oe(e) {
 	let t;
 	try {
 		t = JSON.parse(e);
@@ -103,35 +103,35 @@ function se(e) {
 		throw v("text message", e);
 	}
 	if (!c(t)) throw v("text message", e);
-	let n = Object.hasOwn(le, String(t.type)) ? le[String(t.type)] : void 0;
+	let n = Object.hasOwn(ce, String(t.type)) ? ce[String(t.type)] : void 0;
 	return n ? n(t) : null;
 }
-function ce(e, t) {
-	if (e.byteLength < re) throw v("frame", `${e.byteLength} bytes`);
+function se(e, t) {
+	if (e.byteLength < h) throw v("frame", `${e.byteLength} bytes`);
 	let n = new DataView(e), [r, i, a] = [
 		n.getUint8(0),
 		n.getUint8(1),
 		n.getUint16(2, !0)
-	], o = e.byteLength - re;
+	], o = e.byteLength - h;
 	if (r !== ne) throw v("frame.version", String(r));
 	let s = {
 		type: "frame",
 		sequence: n.getUint32(4, !0),
 		position: Number(n.getBigUint64(8, !0)),
 		latencyMs: null
-	}, c = e.slice(re);
-	if (i === ie && o === 2 * a) return {
+	}, c = e.slice(h);
+	if (i === re && o === 2 * a) return {
 		...s,
 		codes: new Uint16Array(c)
 	};
-	if (i === ae && a === 1 && o % (t === "s16le" ? 2 : 4) == 0) return {
+	if (i === ie && a === 1 && o % (t === "s16le" ? 2 : 4) == 0) return {
 		...s,
 		pcm: t === "s16le" ? Float32Array.from(new Int16Array(c), (e) => e / 32768) : new Float32Array(c)
 	};
 	throw v("frame", `kind ${i}, width ${a}, ${o} bytes`);
 }
-var le = {
-	ready: ue,
+var ce = {
+	ready: le,
 	flushed: (e) => ({
 		type: "flushed",
 		frames: _(e, "frames"),
@@ -158,14 +158,14 @@ var le = {
 	goaway: (e) => ({
 		type: "goaway",
 		timeLeftMs: _(e, "time_left_ms"),
-		resumeToken: h(e.resume_token)
+		resumeToken: ue(e.resume_token)
 	}),
 	error: (e) => ({
 		type: "error",
 		error: i(e)
 	})
 };
-function ue(e) {
+function le(e) {
 	let [t, n, r, i] = [
 		g(e, "settings"),
 		g(e, "codec"),
@@ -189,15 +189,15 @@ function ue(e) {
 		creditFrames: _(e, "credit_frames", 1),
 		maxMessageBytes: _(r, "max_message_bytes", 1),
 		resumed: e.resumed === !0,
-		resumeToken: h(e.resume_token),
+		resumeToken: ue(e.resume_token),
 		resumeGraceMs: a("resume_grace_ms"),
 		epoch: a("epoch"),
 		position: a("position"),
 		flushes: a("flushes"),
-		resampler: h(e.resampler)
+		resampler: ue(e.resampler)
 	};
 }
-function h(e) {
+function ue(e) {
 	return typeof e == "string" ? e : null;
 }
 function g(e, t) {
@@ -211,7 +211,7 @@ function _(e, t, n = 0) {
 	return r;
 }
 function v(e, t) {
-	return r("unavailable", `service: ${e}`, (t ?? "nothing").slice(0, oe), "a message of mimi.v1");
+	return r("unavailable", `service: ${e}`, (t ?? "nothing").slice(0, ae), "a message of mimi.v1");
 }
 // client/src/timing.ts
 var de = 2048, fe = 1e-6, pe = class {
@@ -426,14 +426,14 @@ var Oe = [
 	"encode",
 	"decode",
 	"echo"
-], b = {
+], ke = {
 	s16le: 2,
 	f32le: 4
-}, ke = 2, x = 12.5;
-function Ae(e) {
+}, Ae = 2, b = 12.5;
+function je(e) {
 	let { mode: t = "encode", sampleFormat: n = "s16le", sampleRateHz: i = 24e3, channels: a = 1, levels: o, numerics: s } = e;
 	if (!Oe.includes(t)) throw r("setting", "mode", String(t), Oe.join(" | "));
-	if (!(n in b)) throw r("setting", "sampleFormat", String(n), Object.keys(b).join(" | "));
+	if (!(n in ke)) throw r("setting", "sampleFormat", String(n), Object.keys(ke).join(" | "));
 	return {
 		mode: t,
 		sampleFormat: n,
@@ -451,13 +451,13 @@ function Ae(e) {
 		}
 	};
 }
-function je({ mode: e, sampleFormat: t, channels: n }, r) {
-	return e === "decode" ? ke * r : b[t] * n;
+function Me({ mode: e, sampleFormat: t, channels: n }, r) {
+	return e === "decode" ? Ae * r : ke[t] * n;
 }
-function S({ mode: e, sampleRateHz: t }) {
-	return e === "decode" ? x : t;
+function x({ mode: e, sampleRateHz: t }) {
+	return e === "decode" ? b : t;
 }
-function Me(e) {
+function Ne(e) {
 	let t = {
 		resume: !0,
 		giveUpMs: null,
@@ -478,7 +478,7 @@ function Me(e) {
 	return t;
 }
 // client/src/conversation.ts
-var Ne = 8, Pe = 65536, Fe = 10, Ie = 1e3, Le = class {
+var Pe = 8, Fe = 65536, Ie = 10, Le = 1e3, Re = class {
 	#e;
 	#t;
 	#n;
@@ -499,7 +499,7 @@ var Ne = 8, Pe = 65536, Fe = 10, Ie = 1e3, Le = class {
 	#_ = null;
 	room = new ge();
 	constructor(e, t, n, r, i) {
-		this.#e = e, this.#n = t, this.#t = n, this.#r = r ? new pe(S(t.asked)) : null, this.#i = i;
+		this.#e = e, this.#n = t, this.#t = n, this.#r = r ? new pe(x(t.asked)) : null, this.#i = i;
 	}
 	async open() {
 		this.#b(await this.#y(this.#t.waitForPlaceMs, null));
@@ -541,14 +541,14 @@ var Ne = 8, Pe = 65536, Fe = 10, Ie = 1e3, Le = class {
 		if (this.#s || this.#c) throw r("session_closed", "stream", "closed", "an open stream");
 	}
 	get messageBytes() {
-		let { outbox: e, asked: t, ready: n } = this.#n, r = this.#r ? 1 : Ne, i = Math.max(1, Math.floor(r * S(t) / x)), a = n.maxMessageBytes - n.maxMessageBytes % e.unitBytes;
+		let { outbox: e, asked: t, ready: n } = this.#n, r = this.#r ? 1 : Pe, i = Math.max(1, Math.floor(r * x(t) / b)), a = n.maxMessageBytes - n.maxMessageBytes % e.unitBytes;
 		return Math.max(e.unitBytes, Math.min(i * e.unitBytes, a));
 	}
 	#y(e, t) {
 		return we(e, this.#e, this.#n, this.#t, (e) => this.#x(e), t, () => !this.#c && !this.#s);
 	}
 	async #b(e) {
-		this.#h = setInterval(() => this.#T(), Ie), this.#g = performance.now();
+		this.#h = setInterval(() => this.#T(), Le), this.#g = performance.now();
 		try {
 			for (let t = e;;) {
 				this.#a = t, this.#_ = null, this.pump();
@@ -602,8 +602,8 @@ var Ne = 8, Pe = 65536, Fe = 10, Ie = 1e3, Le = class {
 		this.#n.ackIsDue && e.send(this.#n.ack());
 		let { outbox: t } = this.#n;
 		for (let n = t.peek(this.messageBytes); n; n = t.peek(this.messageBytes)) {
-			if (e.bufferedBytes > Pe) {
-				this.#w(Fe);
+			if (e.bufferedBytes > Fe) {
+				this.#w(Ie);
 				return;
 			}
 			if (n.kind === "chunk") {
@@ -627,7 +627,7 @@ var Ne = 8, Pe = 65536, Fe = 10, Ie = 1e3, Le = class {
 		}, e);
 	}
 	#T() {
-		let e = performance.now(), t = e - this.#g > 5 * Ie;
+		let e = performance.now(), t = e - this.#g > 5 * Le;
 		this.#g = e;
 		let n = this.#a;
 		n?.isOpen && (this.#_ === null || n.heardAtMs > this.#_ || t ? (this.#_ = null, e - n.heardAtMs > this.#t.pingIntervalMs && (n.send("{\"type\":\"ping\"}"), this.#_ = e)) : e - this.#_ > this.#t.pingTimeoutMs && n.abandon(`nothing heard for ${this.#t.pingTimeoutMs} ms after a ping`));
@@ -640,35 +640,35 @@ var Ne = 8, Pe = 65536, Fe = 10, Ie = 1e3, Le = class {
 	}
 };
 // client/src/payload.ts
-function Re(e, t, n, i) {
+function ze(e, t, n, i) {
 	if (e instanceof Uint8Array) return new Uint8Array(e);
-	if (t.mode === "decode") return Be(e, n, i);
+	if (t.mode === "decode") return Ve(e, n, i);
 	if (e instanceof Uint16Array) throw r("input_type", "pcm", "Uint16Array", "Int16Array or Float32Array");
 	if (e.length % t.channels) throw r("input_shape", "pcm", `${e.length} samples`, `a multiple of ${t.channels}, one of each channel`);
 	if (e instanceof Float32Array && !e.every(Number.isFinite)) throw r("non_finite_input", "pcm", "NaN or infinity", "finite samples");
-	return t.sampleFormat === "s16le" ? w(e instanceof Int16Array ? e : C(e)) : w(e instanceof Float32Array ? e : ze(e));
+	return t.sampleFormat === "s16le" ? He(e instanceof Int16Array ? e : S(e)) : He(e instanceof Float32Array ? e : Be(e));
 }
-function C(e) {
+function S(e) {
 	return Int16Array.from(e, (e) => {
 		let t = Math.max(-1, Math.min(1, e)) * 32768, n = Math.round(t), r = n - t === .5 && n % 2 != 0 ? n - 1 : n;
 		return Math.min(32767, r);
 	});
 }
-function ze(e) {
+function Be(e) {
 	return Float32Array.from(e, (e) => e / 32768);
 }
-function Be(e, t, n) {
+function Ve(e, t, n) {
 	if (!(e instanceof Uint16Array)) throw r("input_type", "codes", e.constructor.name, "Uint16Array");
 	if (e.length % t) throw r("input_shape", "codes", `${e.length} numbers`, `a multiple of ${t}, one of each level`);
 	let i = e.findIndex((e) => e >= n);
 	if (i >= 0) throw r("code_range", `codes[level ${i % t}, frame ${Math.floor(i / t)}]`, String(e[i]), `0 .. ${n - 1}`);
-	return w(e);
+	return He(e);
 }
-function w(e) {
+function He(e) {
 	return new Uint8Array(new Uint8Array(e.buffer, e.byteOffset, e.byteLength));
 }
 // client/src/outbox.ts
-var Ve = class {
+var Ue = class {
 	unitBytes;
 	unsentBytes = 0;
 	heldBytes = 0;
@@ -724,19 +724,19 @@ var Ve = class {
 			epoch: e,
 			byte: t * this.unitBytes
 		};
-		if (T(n, this.#a) <= 0) return;
+		if (C(n, this.#a) <= 0) return;
 		let r = 0;
-		for (let e = this.#n[r]; e && r < this.#r && He(e, n); e = this.#n[r]) r += 1;
+		for (let e = this.#n[r]; e && r < this.#r && We(e, n); e = this.#n[r]) r += 1;
 		let i = this.#n[r];
-		r < this.#r && i?.kind === "chunk" && T(i, n) < 0 && (this.#c(r, n.byte - i.byte), this.#r += 1, r += 1), this.#l(r);
+		r < this.#r && i?.kind === "chunk" && C(i, n) < 0 && (this.#c(r, n.byte - i.byte), this.#r += 1, r += 1), this.#l(r);
 	}
 	rewind(e, t, n) {
 		let i = {
 			epoch: e,
 			byte: t * this.unitBytes
 		};
-		if (T(i, this.#i) > 0) throw r("internal", "resume", `a position behind the input, ${t}`, "at most its end");
-		if (T(i, this.#a) < 0) throw r("unavailable", "resume", `input from ${t} of epoch ${e} asked for again, which is forgotten`, "more room (maxHeldBytes)");
+		if (C(i, this.#i) > 0) throw r("internal", "resume", `a position behind the input, ${t}`, "at most its end");
+		if (C(i, this.#a) < 0) throw r("unavailable", "resume", `input from ${t} of epoch ${e} asked for again, which is forgotten`, "more room (maxHeldBytes)");
 		this.#r = this.#s(i, n);
 		let a = (e) => e.reduce((e, t) => e + (t.kind === "chunk" ? t.data.length : 0), 0);
 		this.heldBytes = a(this.#n.slice(0, this.#r)), this.unsentBytes = a(this.#n.slice(this.#r));
@@ -745,8 +745,8 @@ var Ve = class {
 		for (let n = 0; n < this.#n.length; n += 1) {
 			let r = this.#n[n];
 			if (r.kind === "chunk") {
-				if (T(E(r), e) > 0) {
-					let t = T(r, e) < 0 ? e.byte - r.byte : 0;
+				if (C(w(r), e) > 0) {
+					let t = C(r, e) < 0 ? e.byte - r.byte : 0;
 					return t > 0 && this.#c(n, t), n + +(t > 0);
 				}
 			} else if (!(r.epoch < e.epoch || r.kind === "flush" && r.ordinal <= t)) return n;
@@ -768,31 +768,31 @@ var Ve = class {
 		}
 	}
 	#l(e) {
-		for (let t of this.#n.splice(0, e)) t.kind === "chunk" ? (this.heldBytes -= t.data.length, this.#a = E(t)) : t.kind === "reset" && (this.#a = {
+		for (let t of this.#n.splice(0, e)) t.kind === "chunk" ? (this.heldBytes -= t.data.length, this.#a = w(t)) : t.kind === "reset" && (this.#a = {
 			epoch: t.epoch + 1,
 			byte: 0
 		});
 		this.#r -= e;
 	}
 };
-function T(e, t) {
+function C(e, t) {
 	return e.epoch - t.epoch || e.byte - t.byte;
 }
-function E(e) {
+function w(e) {
 	return {
 		epoch: e.epoch,
 		byte: e.byte + e.data.length
 	};
 }
-function He(e, t) {
-	return e.kind === "chunk" ? T(E(e), t) <= 0 : T(e, t) < 0;
+function We(e, t) {
+	return e.kind === "chunk" ? C(w(e), t) <= 0 : C(e, t) < 0;
 }
 // client/src/protocol.ts
-var Ue = 8, We = /* @__PURE__ */ new Set([
+var Ge = 8, Ke = /* @__PURE__ */ new Set([
 	"resume_refused",
 	"resume_lost",
 	"snapshot"
-]), Ge = class {
+]), qe = class {
 	asked;
 	token = null;
 	epoch = 0;
@@ -810,13 +810,13 @@ var Ue = 8, We = /* @__PURE__ */ new Set([
 		this.asked = e, this.#e = t, this.#t = n;
 	}
 	get ready() {
-		return D(this.#n);
+		return Je(this.#n);
 	}
 	get outbox() {
-		return D(this.#r);
+		return Je(this.#r);
 	}
 	get meter() {
-		return D(this.#i);
+		return Je(this.#i);
 	}
 	opening() {
 		return JSON.stringify(this.token === null ? {
@@ -830,11 +830,11 @@ var Ue = 8, We = /* @__PURE__ */ new Set([
 		});
 	}
 	beginAgain(e) {
-		return !We.has(e.code) || this.token === null || this.epoch > 0 || !this.outbox.isWhole ? !1 : (this.token = null, !0);
+		return !Ke.has(e.code) || this.token === null || this.epoch > 0 || !this.outbox.isWhole ? !1 : (this.token = null, !0);
 	}
 	receive(e, t) {
-		if (typeof e != "string") return this.#l(ce(e, this.asked.sampleFormat), t);
-		let n = se(e);
+		if (typeof e != "string") return this.#l(se(e, this.asked.sampleFormat), t);
+		let n = oe(e);
 		switch (n?.type) {
 			case "ready": return this.#c(n), n;
 			case "checkpoint": return this.outbox.release(n.epoch, n.position), n;
@@ -851,7 +851,7 @@ var Ue = 8, We = /* @__PURE__ */ new Set([
 		e.kind === "flush" ? this.meter.flushSent(t) : e.kind === "chunk" && e.epoch === this.epoch && this.meter.sent(e.data.length / this.outbox.unitBytes, t), this.outbox.advance();
 	}
 	get ackIsDue() {
-		return this.token !== null && this.#a - this.#o >= Ue;
+		return this.token !== null && this.#a - this.#o >= Ge;
 	}
 	ack() {
 		return this.#o = this.#a, JSON.stringify({
@@ -861,11 +861,11 @@ var Ue = 8, We = /* @__PURE__ */ new Set([
 		});
 	}
 	#c(e) {
-		if (this.#n && O(e) !== O(this.#n)) throw r("unavailable", "service", `another codec, ${O(e)}`, `${O(this.#n)}, as at the start`);
-		this.#n = e, this.token = this.#e ? e.resumeToken : null, !this.#r || !this.#i ? (this.#r = new Ve(je(this.asked, e.levels), {
+		if (this.#n && T(e) !== T(this.#n)) throw r("unavailable", "service", `another codec, ${T(e)}`, `${T(this.#n)}, as at the start`);
+		this.#n = e, this.token = this.#e ? e.resumeToken : null, !this.#r || !this.#i ? (this.#r = new Ue(Me(this.asked, e.levels), {
 			keeps: this.token !== null,
 			maxHeldBytes: this.#t
-		}), this.#i = new me(S(this.asked) / x)) : (this.resumes += 1, this.#o = this.#a, this.#r.rewind(e.epoch, e.position, e.flushes), e.epoch === this.epoch && this.#i.restart(e.position));
+		}), this.#i = new me(x(this.asked) / b)) : (this.resumes += 1, this.#o = this.#a, this.#r.rewind(e.epoch, e.position, e.flushes), e.epoch === this.epoch && this.#i.restart(e.position));
 	}
 	#l(e, t) {
 		let { frameSamples: n } = this.ready;
@@ -884,20 +884,20 @@ var Ue = 8, We = /* @__PURE__ */ new Set([
 		return e <= this.epoch ? !1 : (this.epoch = e, this.#a = this.#o = -1, this.#s = 0, this.outbox.release(e, 0), this.meter.restart(), !0);
 	}
 };
-function D(e) {
+function Je(e) {
 	if (e === null) throw r("unavailable", "stream", "no settings agreed yet", "an open stream");
 	return e;
 }
-function O({ model: e, levels: t }) {
+function T({ model: e, levels: t }) {
 	return `${e.sha256.slice(0, 12)}, ${e.numerics}, ${t} levels`;
 }
 // client/src/stream.ts
-var Ke = class e {
+var Ye = class e {
 	#e;
 	#t;
 	#n;
 	constructor(e, t, { paced: n = !1, notify: r = () => {}, ...i }) {
-		this.#e = Me(i), this.#t = new Ge(Ae(t), this.#e), this.#n = new Le(e, this.#t, this.#e, n, r);
+		this.#e = Ne(i), this.#t = new qe(je(t), this.#e), this.#n = new Re(e, this.#t, this.#e, n, r);
 	}
 	static async connect(t, n = {}, r = {}) {
 		let i = new e(t, n, r);
@@ -911,8 +911,8 @@ var Ke = class e {
 		return {
 			sentFrames: e.sentFrames,
 			answeredFrames: e.answeredFrames,
-			lagMs: 1e3 * Math.floor(e.inFlightFrames) / x,
-			unsentMs: 1e3 * t.unsentBytes / t.unitBytes / S(n),
+			lagMs: 1e3 * Math.floor(e.inFlightFrames) / b,
+			unsentMs: 1e3 * t.unsentBytes / t.unitBytes / x(n),
 			waitingFrames: this.#n.waitingFrames,
 			latencyMs: {
 				p50: r(50),
@@ -926,7 +926,7 @@ var Ke = class e {
 	}
 	async send(e) {
 		this.#n.requireOpen();
-		let { levels: t, codebookEntries: n } = this.ready, { outbox: r } = this.#t, i = Re(e, this.#t.asked, t, n);
+		let { levels: t, codebookEntries: n } = this.ready, { outbox: r } = this.#t, i = ze(e, this.#t.asked, t, n);
 		for (let e = 0; e < i.length; e += this.#n.messageBytes) {
 			for (; r.unsentBytes >= this.#e.maxUnsentBytes;) this.#n.requireOpen(), await this.#n.room.wait();
 			this.#n.requireOpen(), r.append(i.subarray(e, e + this.#n.messageBytes)), this.#n.pump();
@@ -970,8 +970,8 @@ var Ke = class e {
 			throw this.#n.fail(e), e;
 		}
 	}
-}, qe = "NUMPY", Je = "MIMI", k = 8, Ye = 64, Xe = 32767;
-function Ze(e, t) {
+}, Xe = "NUMPY", Ze = "MIMI", E = 8, Qe = 64, $e = 32767;
+function et(e, t) {
 	if (t >= e.levels) return e;
 	let n = new Uint16Array(e.frames * t);
 	for (let r = 0; r < e.frames; r += 1) n.set(e.data.subarray(r * e.levels, r * e.levels + t), r * t);
@@ -981,38 +981,38 @@ function Ze(e, t) {
 		data: n
 	};
 }
-function Qe({ levels: e, frames: t, data: n }) {
-	let r = `{'descr': '${n.some((e) => e > Xe) ? "<u2" : "<i2"}', 'fortran_order': False, 'shape': (${e}, ${t}), }`, i = Math.ceil((10 + r.length + 1) / Ye) * Ye - 10, a = new Uint8Array(10 + i + 2 * n.length), o = new DataView(a.buffer);
-	a.set(Uint8Array.from(`${qe}\x01\x00`, (e) => e.charCodeAt(0))), o.setUint16(8, i, !0), a.set(new TextEncoder().encode(`${r.padEnd(i - 1)}\n`), 10);
+function tt({ levels: e, frames: t, data: n }) {
+	let r = `{'descr': '${n.some((e) => e > $e) ? "<u2" : "<i2"}', 'fortran_order': False, 'shape': (${e}, ${t}), }`, i = Math.ceil((10 + r.length + 1) / Qe) * Qe - 10, a = new Uint8Array(10 + i + 2 * n.length), o = new DataView(a.buffer);
+	a.set(Uint8Array.from(`${Xe}\x01\x00`, (e) => e.charCodeAt(0))), o.setUint16(8, i, !0), a.set(new TextEncoder().encode(`${r.padEnd(i - 1)}\n`), 10);
 	for (let r = 0; r < e; r += 1) for (let a = 0; a < t; a += 1) o.setUint16(10 + i + 2 * (r * t + a), n[a * e + r] ?? 0, !0);
 	return a;
 }
-function $e({ levels: e, data: t }) {
-	let n = new Uint8Array(k + 2 * t.length), i = new DataView(n.buffer);
-	return n.set(new TextEncoder().encode(Je)), i.setInt32(4, e, !0), t.forEach((e, t) => {
-		if (e > Xe) throw r("codes_file", ".mimi", `a code of ${e}`, "codes of at most 32767");
-		i.setUint16(k + 2 * t, e, !0);
+function nt({ levels: e, data: t }) {
+	let n = new Uint8Array(E + 2 * t.length), i = new DataView(n.buffer);
+	return n.set(new TextEncoder().encode(Ze)), i.setInt32(4, e, !0), t.forEach((e, t) => {
+		if (e > $e) throw r("codes_file", ".mimi", `a code of ${e}`, "codes of at most 32767");
+		i.setUint16(E + 2 * t, e, !0);
 	}), n;
 }
-function et(e, t = "codes") {
+function rt(e, t = "codes") {
 	let n = String.fromCharCode(...e.subarray(0, 6));
-	return n === qe ? tt(e, t) : n.startsWith(Je) ? nt(e, t) : rt(e, t);
+	return n === Xe ? it(e, t) : n.startsWith(Ze) ? at(e, t) : ot(e, t);
 }
-function tt(e, t) {
+function it(e, t) {
 	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e[6] === 1, i = r ? 10 : 12;
-	if (e.length < i) throw j(t, "a header that is cut off");
+	if (e.length < i) throw D(t, "a header that is cut off");
 	let a = i + (r ? n.getUint16(8, !0) : n.getUint32(8, !0)), o = new TextDecoder("latin1").decode(e.subarray(i, a)), s = /'descr': *'<([iu])([248])'/.exec(o), c = /'shape': *\((\d+), *(\d+)\)/.exec(o);
-	if (!s || !c || !/'fortran_order': *False/.test(o)) throw j(t, o.trim().slice(0, 80) || "no header");
+	if (!s || !c || !/'fortran_order': *False/.test(o)) throw D(t, o.trim().slice(0, 80) || "no header");
 	let [l, u, d] = [
 		Number(c[1]),
 		Number(c[2]),
 		Number(s[2])
 	];
-	if (l < 1 || e.length !== a + l * u * d) throw j(t, `${e.length - a} bytes of ${l} x ${u} codes`);
+	if (l < 1 || e.length !== a + l * u * d) throw D(t, `${e.length - a} bytes of ${l} x ${u} codes`);
 	let f = new Uint16Array(l * u);
 	for (let e = 0; e < l; e += 1) for (let r = 0; r < u; r += 1) {
 		let i = a + d * (e * u + r), o = d === 2 ? n.getInt16(i, !0) : d === 4 ? n.getInt32(i, !0) : Number(n.getBigInt64(i, !0));
-		f[r * l + e] = A(s[1] === "u" && d === 2 ? o & 65535 : o, t);
+		f[r * l + e] = st(s[1] === "u" && d === 2 ? o & 65535 : o, t);
 	}
 	return {
 		levels: l,
@@ -1021,10 +1021,10 @@ function tt(e, t) {
 		data: f
 	};
 }
-function nt(e, t) {
-	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e.length < k ? 0 : n.getInt32(4, !0), i = (e.length - k) / 2;
-	if (r < 1 || !Number.isInteger(i / r)) throw j(t, `${r} levels, ${e.length} bytes`);
-	let a = Uint16Array.from({ length: i }, (e, r) => A(n.getInt16(k + 2 * r, !0), t));
+function at(e, t) {
+	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e.length < E ? 0 : n.getInt32(4, !0), i = (e.length - E) / 2;
+	if (r < 1 || !Number.isInteger(i / r)) throw D(t, `${r} levels, ${e.length} bytes`);
+	let a = Uint16Array.from({ length: i }, (e, r) => st(n.getInt16(E + 2 * r, !0), t));
 	return {
 		levels: r,
 		frames: i / r,
@@ -1032,16 +1032,16 @@ function nt(e, t) {
 		data: a
 	};
 }
-function rt(e, t) {
+function ot(e, t) {
 	let n;
 	try {
 		n = JSON.parse(new TextDecoder().decode(e));
 	} catch {
-		throw j(t, "neither of them");
+		throw D(t, "neither of them");
 	}
 	let r = c(n) ? n.codes : null;
-	if (!Array.isArray(r) || r.length === 0 || !r.every((e) => Array.isArray(e) && e.length === r[0].length)) throw j(t, "JSON without codes[level][frame]");
-	let [i, a] = [r.length, r[0].length], o = Uint16Array.from({ length: i * a }, (e, n) => A(r[n % i][Math.floor(n / i)], t)), s = n.samples;
+	if (!Array.isArray(r) || r.length === 0 || !r.every((e) => Array.isArray(e) && e.length === r[0].length)) throw D(t, "JSON without codes[level][frame]");
+	let [i, a] = [r.length, r[0].length], o = Uint16Array.from({ length: i * a }, (e, n) => st(r[n % i][Math.floor(n / i)], t)), s = n.samples;
 	return {
 		levels: i,
 		frames: a,
@@ -1049,15 +1049,15 @@ function rt(e, t) {
 		data: o
 	};
 }
-function A(e, t) {
-	if (!Number.isInteger(e) || e < 0 || e > 65535) throw j(t, `the code ${JSON.stringify(e)}`);
+function st(e, t) {
+	if (!Number.isInteger(e) || e < 0 || e > 65535) throw D(t, `the code ${JSON.stringify(e)}`);
 	return e;
 }
-function j(e, t) {
+function D(e, t) {
 	return r("codes_file", e, t, ".npy [levels, frames], .mimi, or JSON of the service");
 }
 // client/src/resampler.ts
-var it = 48, at = 9, M = class {
+var ct = 48, lt = 9, O = class {
 	lookaheadSamples;
 	#e;
 	#t;
@@ -1067,10 +1067,10 @@ var it = 48, at = 9, M = class {
 	#a = 0;
 	#o = 0;
 	constructor(e, t) {
-		let n = ct(e, t);
+		let n = ft(e, t);
 		this.#e = t / n, this.#t = e / n;
-		let r = Math.min(1, t / e) * .94, i = e === t ? 0 : Math.ceil(it / r);
-		this.lookaheadSamples = i, this.#n = i === 0 ? [] : Array.from({ length: this.#e }, (e, t) => ot(t / this.#e, i, r)), this.#r = new Float32Array(i === 0 ? 0 : i - 1), this.#i = 1 - i;
+		let r = Math.min(1, t / e) * .94, i = e === t ? 0 : Math.ceil(ct / r);
+		this.lookaheadSamples = i, this.#n = i === 0 ? [] : Array.from({ length: this.#e }, (e, t) => ut(t / this.#e, i, r)), this.#r = new Float32Array(i === 0 ? 0 : i - 1), this.#i = 1 - i;
 	}
 	push(e) {
 		if (this.lookaheadSamples === 0) return new Float32Array(e);
@@ -1095,30 +1095,30 @@ var it = 48, at = 9, M = class {
 		return this.#r = this.#r.slice(Math.max(0, r - this.#i)), this.#i = Math.max(r, this.#i), t;
 	}
 };
-function ot(e, t, n) {
+function ut(e, t, n) {
 	let r = Float64Array.from({ length: 2 * t }, (r, i) => {
 		let a = i - t + 1 - e, o = Math.PI * n * a;
-		return (o === 0 ? 1 : Math.sin(o) / o) * st(at * Math.sqrt(Math.max(0, 1 - (a / t) ** 2)));
+		return (o === 0 ? 1 : Math.sin(o) / o) * dt(lt * Math.sqrt(Math.max(0, 1 - (a / t) ** 2)));
 	}), i = r.reduce((e, t) => e + t, 0);
 	return Float32Array.from(r, (e) => e / i);
 }
-function st(e) {
+function dt(e) {
 	let [t, n] = [1, 1];
 	for (let r = 1; n > 1e-12 * t; r += 1) n *= (e / (2 * r)) ** 2, t += n;
 	return t;
 }
-function ct(e, t) {
-	return t === 0 ? e : ct(t, e % t);
+function ft(e, t) {
+	return t === 0 ? e : ft(t, e % t);
 }
 // client/src/wav.ts
-var N = 44, lt = 1, ut = 65534;
-function dt(e, t = 24e3) {
-	let n = e instanceof Int16Array ? e : C(e), r = new Uint8Array(N + 2 * n.length), i = new DataView(r.buffer), a = (e, t) => r.set(new TextEncoder().encode(t), e);
-	return a(0, "RIFF"), i.setUint32(4, r.length - 8, !0), a(8, "WAVEfmt "), i.setUint32(16, 16, !0), i.setUint16(20, lt, !0), i.setUint16(22, 1, !0), i.setUint32(24, t, !0), i.setUint32(28, 2 * t, !0), i.setUint16(32, 2, !0), i.setUint16(34, 16, !0), a(36, "data"), i.setUint32(40, 2 * n.length, !0), r.set(new Uint8Array(n.buffer, n.byteOffset, n.byteLength), N), r;
+var pt = 44, mt = 1, ht = 65534;
+function gt(e, t = 24e3) {
+	let n = e instanceof Int16Array ? e : S(e), r = new Uint8Array(pt + 2 * n.length), i = new DataView(r.buffer), a = (e, t) => r.set(new TextEncoder().encode(t), e);
+	return a(0, "RIFF"), i.setUint32(4, r.length - 8, !0), a(8, "WAVEfmt "), i.setUint32(16, 16, !0), i.setUint16(20, mt, !0), i.setUint16(22, 1, !0), i.setUint32(24, t, !0), i.setUint32(28, 2 * t, !0), i.setUint16(32, 2, !0), i.setUint16(34, 16, !0), a(36, "data"), i.setUint32(40, 2 * n.length, !0), r.set(new Uint8Array(n.buffer, n.byteOffset, n.byteLength), pt), r;
 }
-function ft(e) {
+function _t(e) {
 	let t = new DataView(e.buffer, e.byteOffset, e.byteLength), n = (t) => String.fromCharCode(...e.subarray(t, t + 4));
-	if (e.length < N || n(0) !== "RIFF" || n(8) !== "WAVE") return null;
+	if (e.length < pt || n(0) !== "RIFF" || n(8) !== "WAVE") return null;
 	let r = null;
 	for (let i = 12; i + 8 <= e.length;) {
 		let [a, o, s] = [
@@ -1126,7 +1126,7 @@ function ft(e) {
 			i + 8,
 			t.getUint32(i + 4, !0)
 		];
-		if (a === "fmt " && s >= 16 && o + 16 <= e.length && (r = [lt, ut].includes(t.getUint16(o, !0)) && t.getUint16(o + 14, !0) === 16 ? {
+		if (a === "fmt " && s >= 16 && o + 16 <= e.length && (r = [mt, ht].includes(t.getUint16(o, !0)) && t.getUint16(o + 14, !0) === 16 ? {
 			sampleRateHz: t.getUint32(o + 4, !0),
 			channels: t.getUint16(o + 2, !0)
 		} : null), a === "data" && r && r.channels > 0 && r.sampleRateHz > 0) {
@@ -1141,8 +1141,8 @@ function ft(e) {
 	return null;
 }
 // studio/src/take.ts
-var P = 24e3, F = 1920, I = F / P, pt = 7500, mt = F / 8, L = class e {
-	#e = new Int16Array(10 * P);
+var k = 24e3, A = 1920, j = A / k, vt = 7500, yt = A / 8, M = class e {
+	#e = new Int16Array(10 * k);
 	length = 0;
 	static of(t) {
 		let n = new e();
@@ -1157,41 +1157,41 @@ var P = 24e3, F = 1920, I = F / P, pt = 7500, mt = F / 8, L = class e {
 		this.#e.set(e, this.length), this.length = t;
 	}
 	get frames() {
-		return this.length / F;
+		return this.length / A;
 	}
 	view(e = 0, t = this.length) {
 		return this.#e.subarray(Math.min(e, this.length), Math.min(t, this.length));
 	}
 	frame(e) {
-		let t = new Float32Array(F);
-		return this.view(e * F, (e + 1) * F).forEach((e, n) => t[n] = e / 32768), t;
+		let t = new Float32Array(A);
+		return this.view(e * A, (e + 1) * A).forEach((e, n) => t[n] = e / 32768), t;
 	}
 	peak(e) {
 		let [t, n] = [0, 0];
-		for (let r of this.view(e * mt, (e + 1) * mt)) t = r < t ? r : t, n = r > n ? r : n;
+		for (let r of this.view(e * yt, (e + 1) * yt)) t = r < t ? r : t, n = r > n ? r : n;
 		return [t / 32768, n / 32768];
 	}
-}, ht = class e {
+}, bt = class e {
 	name;
 	levels;
 	input;
-	output = new L();
+	output = new M();
 	latenciesMs = [];
 	frames = 0;
 	#e;
 	constructor(e, t, { withInput: n = !0 } = {}) {
-		this.name = e, this.levels = t, this.input = n ? new L() : null, this.#e = new Uint16Array(pt * t);
+		this.name = e, this.levels = t, this.input = n ? new M() : null, this.#e = new Uint16Array(vt * t);
 	}
 	static ofCodes(t, { levels: n, frames: r, data: i }) {
 		let a = new e(t, n, { withInput: !1 });
-		for (let e = 0; e < Math.min(r, pt); e += 1) a.pushCodes(i.subarray(e * n, (e + 1) * n), null);
+		for (let e = 0; e < Math.min(r, vt); e += 1) a.pushCodes(i.subarray(e * n, (e + 1) * n), null);
 		return a;
 	}
 	get isFull() {
 		return this.frames >= 7500 || (this.input?.frames ?? 0) >= 7500;
 	}
 	get samples() {
-		return Math.min(this.input?.length ?? 1e400, this.frames * F);
+		return Math.min(this.input?.length ?? 1e400, this.frames * A);
 	}
 	pushCodes(e, t) {
 		this.frames < 7500 && (this.#e.set(e, this.frames * this.levels), this.latenciesMs.push(t), this.frames += 1);
@@ -1201,14 +1201,14 @@ var P = 24e3, F = 1920, I = F / P, pt = 7500, mt = F / 8, L = class e {
 	}
 	codes(e, t = 0) {
 		let n = this.#e.slice(t * this.levels, this.frames * this.levels);
-		return Ze({
+		return et({
 			levels: this.levels,
 			frames: this.frames - t,
 			samples: null,
 			data: n
 		}, e);
 	}
-}, gt = {
+}, xt = {
 	insecure: ["The browser withholds microphone and audio from this page.", "It lets only pages use them that come over HTTPS or from this computer (http://localhost). Put the service behind TLS, or reach it through a tunnel: ssh -L 8000:localhost:8000 HOST, then open http://localhost:8000."],
 	old_browser: ["This browser is too old for this page.", "It needs WebSocket, AudioWorklet and getUserMedia."],
 	microphone_denied: ["The browser was not allowed to use the microphone.", "Allow it in the settings of this page, mostly behind the icon beside the address, and speak again. A file works without."],
@@ -1236,37 +1236,37 @@ var P = 24e3, F = 1920, I = F / P, pt = 7500, mt = F / 8, L = class e {
 	resume_lost: ["The stream cannot be had back: the connection was away for too long.", "What was answered is here."],
 	resume_refused: ["The stream cannot be had back: the server does not have it any more.", "What was answered is here."],
 	internal: ["The server failed.", "Please report it; its log says more."]
-}, R = class extends Error {
+}, N = class extends Error {
 	code;
 	headline;
 	advice;
 	constructor(e, t = "", n = e) {
-		super(t), this.code = e, this.headline = gt[e]?.[0] ?? n, this.advice = gt[e]?.[1] ?? "";
+		super(t), this.code = e, this.headline = xt[e]?.[0] ?? n, this.advice = xt[e]?.[1] ?? "";
 	}
 };
-function z(e) {
-	return e instanceof R ? e : e instanceof n ? new R(e.code, e.message, e.reason || e.message) : new R("page_failed", String(e));
+function P(e) {
+	return e instanceof N ? e : e instanceof n ? new N(e.code, e.message, e.reason || e.message) : new N("page_failed", String(e));
 }
 // studio/src/audio.ts
-var _t = 5e3, vt = .1, yt = 10, bt = 160, B = null, xt = bt;
-function St() {
-	if (!globalThis.isSecureContext) throw new R("insecure", `This page came from ${location.origin}.`);
-	if (!globalThis.AudioWorkletNode || !globalThis.WebSocket) throw new R("old_browser");
+var St = 5e3, Ct = .1, wt = 10, Tt = 160, F = null, Et = Tt;
+function Dt() {
+	if (!globalThis.isSecureContext) throw new N("insecure", `This page came from ${location.origin}.`);
+	if (!globalThis.AudioWorkletNode || !globalThis.WebSocket) throw new N("old_browser");
 }
-async function Ct() {
-	if (St(), !B) {
+async function Ot() {
+	if (Dt(), !F) {
 		let e = new AudioContext({ latencyHint: "interactive" });
 		for (let t of ["capture", "player"]) await e.audioWorklet.addModule(new URL(`web/${t}-worklet.js`, document.baseURI));
-		B = e;
+		F = e;
 	}
-	let e = new Promise((e) => setTimeout(e, _t, "late"));
-	if (await Promise.race([B.resume(), e]) === "late") throw new R("no_output");
-	return B;
+	let e = new Promise((e) => setTimeout(e, St, "late"));
+	if (await Promise.race([F.resume(), e]) === "late") throw new N("no_output");
+	return F;
 }
-function wt() {
-	B?.suspend();
+function kt() {
+	F?.suspend();
 }
-var Tt = class {
+var At = class {
 	node;
 	report;
 	#e;
@@ -1274,7 +1274,7 @@ var Tt = class {
 	#n;
 	#r = () => {};
 	constructor(e, t, n) {
-		this.#e = e, this.#t = new M(P, e.sampleRate), this.#n = new M(P, e.sampleRate), this.report = {
+		this.#e = e, this.#t = new O(k, e.sampleRate), this.#n = new O(k, e.sampleRate), this.report = {
 			playedSamples: 0,
 			waitingSamples: 0,
 			targetSamples: 0,
@@ -1286,10 +1286,10 @@ var Tt = class {
 			outputChannelCount: [1],
 			processorOptions: {
 				listen: t,
-				targetMs: xt
+				targetMs: Et
 			}
 		}), this.node.port.onmessage = ({ data: t }) => {
-			t === "drained" ? this.#r() : (this.report = t, xt = Math.max(bt, 1e3 * this.report.targetSamples / e.sampleRate), n(t));
+			t === "drained" ? this.#r() : (this.report = t, Et = Math.max(Tt, 1e3 * this.report.targetSamples / e.sampleRate), n(t));
 		}, this.node.connect(e.destination);
 	}
 	listen(e) {
@@ -1300,7 +1300,7 @@ var Tt = class {
 	}
 	async finish() {
 		this.#i(this.#t.flush(), this.#n.flush()), this.node.port.postMessage("end"), this.#e.state === "running" && await new Promise((e) => {
-			this.#r = () => setTimeout(e, 1e3 * vt), setTimeout(e, 1e3 * yt);
+			this.#r = () => setTimeout(e, 1e3 * Ct), setTimeout(e, 1e3 * wt);
 		}), this.node.disconnect();
 	}
 	stop() {
@@ -1314,38 +1314,38 @@ var Tt = class {
 	}
 };
 // studio/src/dom.ts
-function V(e, t) {
+function I(e, t) {
 	let n = document.getElementById(e);
 	if (!(n instanceof t)) throw TypeError(`the page has no ${t.name} #${e}`);
 	return n;
 }
-function H(e, t) {
-	let n = V(e, HTMLElement);
+function L(e, t) {
+	let n = I(e, HTMLElement);
 	n.textContent !== t && (n.textContent = t);
 }
-function U(e, t) {
-	V(e, HTMLElement).hidden = !t;
+function R(e, t) {
+	I(e, HTMLElement).hidden = !t;
 }
-function W(e, t) {
-	V(e, HTMLButtonElement).addEventListener("click", t);
+function z(e, t) {
+	I(e, HTMLButtonElement).addEventListener("click", t);
 }
-function G(e) {
+function B(e) {
 	return document.querySelector(`input[name=${e}]:checked`)?.value ?? "";
 }
-function Et(e, t) {
+function V(e, t) {
 	let n = document.querySelector(`input[name=${e}][value=${t}]`);
 	n && (n.checked = !0);
 }
 // studio/src/drawing.ts
-var Dt = [
+var H = [
 	"#221d4b",
 	"#3b3f8f",
 	"#2f7d9a",
 	"#54b28a",
 	"#d3d264",
 	"#fff3c9"
-], Ot = 256;
-function kt() {
+], jt = 256;
+function Mt() {
 	let e = getComputedStyle(document.documentElement), t = (t) => e.getPropertyValue(t).trim();
 	return {
 		ink: t("--ink"),
@@ -1356,18 +1356,18 @@ function kt() {
 		mark: t("--mark")
 	};
 }
-var At = Array.from({ length: Ot }, (e, t) => {
-	let n = t / 255 * (Dt.length - 1), r = Math.min(Math.floor(n), Dt.length - 2), i = (e, t) => parseInt(Dt[e].slice(1 + 2 * t, 3 + 2 * t), 16);
+var Nt = Array.from({ length: jt }, (e, t) => {
+	let n = t / 255 * (H.length - 1), r = Math.min(Math.floor(n), H.length - 2), i = (e, t) => parseInt(H[e].slice(1 + 2 * t, 3 + 2 * t), 16);
 	return [
 		0,
 		1,
 		2
 	].map((e) => Math.round(i(r, e) + (i(r + 1, e) - i(r, e)) * (n - r)));
-}), jt = At.map((e) => `rgb(${e.join(" ")})`);
-function Mt(e, t) {
-	return jt[Math.min(255, Math.floor(e * Ot / t))];
+}), Pt = Nt.map((e) => `rgb(${e.join(" ")})`);
+function U(e, t) {
+	return Pt[Math.min(255, Math.floor(e * jt / t))];
 }
-function K(e) {
+function W(e) {
 	let { clientWidth: t, clientHeight: n } = e, r = devicePixelRatio;
 	(e.width !== Math.round(t * r) || e.height !== Math.round(n * r)) && (e.width = Math.round(t * r), e.height = Math.round(n * r));
 	let i = e.getContext("2d");
@@ -1378,31 +1378,31 @@ function K(e) {
 	};
 }
 // studio/src/hero.ts
-var q = 9, Nt = 64;
-function Pt(e) {
-	let { context: t, widthPx: n, heightPx: r } = K(e), i = Math.ceil(n / q), a = Math.floor(r / q);
+var G = 9, Ft = 64;
+function It(e) {
+	let { context: t, widthPx: n, heightPx: r } = W(e), i = Math.ceil(n / G), a = Math.floor(r / G);
 	for (let e = 0; e < i; e += 1) {
 		let n = 2 * e / i - 1, r = .5 + .5 * Math.sin(e / 3.1) * Math.sin(e / 9.7 + 1);
 		for (let i = 0; i < a; i += 1) {
 			let o = i / a;
-			t.globalAlpha = Math.max(0, (1 - n ** 4) * (1 - o * (1.25 - .6 * r))), t.fillStyle = Mt(Ft(i === 0 ? e >> 1 : e * 31 + i * 977), Nt), t.fillRect(e * q, i * q, 8, 8);
+			t.globalAlpha = Math.max(0, (1 - n ** 4) * (1 - o * (1.25 - .6 * r))), t.fillStyle = U(Lt(i === 0 ? e >> 1 : e * 31 + i * 977), Ft), t.fillRect(e * G, i * G, 8, 8);
 		}
 	}
 	t.globalAlpha = 1;
 }
-function Ft(e) {
+function Lt(e) {
 	let t = Math.imul(e ^ 0x9e3779b9, 0x85ebca6b);
 	return t = Math.imul(t ^ t >>> 13, 0xc2b2ae35), (t ^ t >>> 16) & 63;
 }
 // studio/src/page.ts
-var It = [
+var Rt = [
 	"input.wav",
 	"codec.wav",
 	"npy",
 	"mimi"
 ];
-function Lt(e) {
-	let t = V("file", HTMLInputElement), n = {
+function zt(e) {
+	let t = I("file", HTMLInputElement), n = {
 		speak: () => e.speak(),
 		choose: () => t.click(),
 		example: () => e.playExample()
@@ -1411,16 +1411,16 @@ function Lt(e) {
 	t.addEventListener("change", () => {
 		let [n] = t.files ?? [];
 		n && e.open(n), t.value = "";
-	}), W("stop", () => e.stop()), W("play", () => e.playOrPause()), It.forEach((t) => W(`save-${t.replace(".", "-")}`, () => e.save(t)));
-	let r = V("levels", HTMLInputElement);
+	}), z("stop", () => e.stop()), z("play", () => e.playOrPause()), Rt.forEach((t) => z(`save-${t.replace(".", "-")}`, () => e.save(t)));
+	let r = I("levels", HTMLInputElement);
 	r.addEventListener("input", () => e.setLevels(r.valueAsNumber));
-	let i = V("seek", HTMLInputElement);
+	let i = I("seek", HTMLInputElement);
 	i.addEventListener("input", () => e.seek(i.valueAsNumber));
-	for (let t of document.querySelectorAll("input[name=listen]")) t.addEventListener("change", () => e.listen(G("listen")));
+	for (let t of document.querySelectorAll("input[name=listen]")) t.addEventListener("change", () => e.listen(B("listen")));
 	for (let t of document.querySelectorAll("input[name=lanes]")) t.addEventListener("change", () => e.changeLanes());
-	Rt((t) => e.open(t));
+	Bt((t) => e.open(t));
 }
-function Rt(e) {
+function Bt(e) {
 	let t = (e) => document.body.classList.toggle("dropping", e);
 	addEventListener("dragover", (e) => {
 		e.preventDefault(), t(!0);
@@ -1431,7 +1431,7 @@ function Rt(e) {
 	});
 }
 // studio/src/service.ts
-var zt = 44, Bt = 144e5, Vt = class {
+var Vt = 44, Ht = 144e5, Ut = class {
 	#e;
 	#t = "";
 	constructor(e) {
@@ -1445,8 +1445,8 @@ var zt = 44, Bt = 144e5, Vt = class {
 	}
 	stream(e, t) {
 		let n = this.#t, r = n ? { token: () => ee(this.#e, n) } : {};
-		return Ke.connect(this.#n("v1/stream"), e, {
-			maxUnsentBytes: Bt,
+		return Ye.connect(this.#n("v1/stream"), e, {
+			maxUnsentBytes: Ht,
 			...t,
 			...r
 		});
@@ -1461,7 +1461,7 @@ var zt = 44, Bt = 144e5, Vt = class {
 			body: e.data,
 			signal: t
 		});
-		return new Int16Array((await n.arrayBuffer()).slice(zt));
+		return new Int16Array((await n.arrayBuffer()).slice(Vt));
 	}
 	async example() {
 		return (await this.#r("web/example.wav")).arrayBuffer();
@@ -1491,14 +1491,14 @@ var zt = 44, Bt = 144e5, Vt = class {
 		return o;
 	}
 };
-function Ht(e, t) {
+function Wt(e, t) {
 	return t * Math.log2(e.codebook_entries) * e.frame_rate_hz;
 }
-function Ut(e, t) {
-	return `${(Ht(e, t) / 1e3).toFixed(2)}\u00a0kbit/s`;
+function Gt(e, t) {
+	return `${(Wt(e, t) / 1e3).toFixed(2)}\u00a0kbit/s`;
 }
 // studio/src/decoded.ts
-var Wt = 120, Gt = 8, Kt = class {
+var Kt = 120, qt = 8, Jt = class {
 	#e;
 	#t;
 	#n = /* @__PURE__ */ new Map();
@@ -1508,69 +1508,105 @@ var Wt = 120, Gt = 8, Kt = class {
 	}
 	keep(e, t) {
 		this.#n.delete(e), this.#n.set(e, t);
-		for (let e of [...this.#n.keys()].slice(0, Math.max(0, this.#n.size - Gt))) this.#n.delete(e);
+		for (let e of [...this.#n.keys()].slice(0, Math.max(0, this.#n.size - qt))) this.#n.delete(e);
 	}
 	async at(e) {
 		this.#r?.abort();
 		let t = this.#n.get(e);
 		if (t) return t;
 		let n = new AbortController();
-		this.#r = n, await new Promise((e) => setTimeout(e, Wt));
+		this.#r = n, await new Promise((e) => setTimeout(e, Kt));
 		try {
 			if (n.signal.aborted) return null;
-			let t = L.of(await this.#e.decode(this.#t.codes(e), n.signal));
+			let t = M.of(await this.#e.decode(this.#t.codes(e), n.signal));
 			return this.keep(e, t), t;
 		} catch (e) {
 			if (n.signal.aborted) return null;
 			throw e;
 		}
 	}
-}, qt = 480, J = 1024, Jt = -90, Yt = 12e3, Xt = Float32Array.from({ length: J }, (e, t) => .5 - .5 * Math.cos(2 * Math.PI * t / J)), Zt = Array.from({ length: 73 }, (e, t) => nn(t / 72 * tn(Yt)) / Yt * (J / 2)), Qt = class {
+}, Yt = {
+	starting: "Cancel",
+	live: "Stop",
+	finishing: "Stop now"
+};
+function Xt(e, t, n) {
+	let r = e === "starting" || e === "live" || e === "finishing", i = e === "empty" || e === "take";
+	document.body.dataset.state = e, R("welcome", !n && !r), R("stage", n !== null), R("stop", r), R("play", e === "take"), R("seek", e === "take"), R("listen-off", r), L("stop-words", Yt[e] ?? "Stop");
+	for (let e of document.querySelectorAll("button[data-act]")) e.disabled = !i;
+	for (let t of document.querySelectorAll("#save button")) t.disabled = e !== "take" || t.id === "save-input-wav" && !n?.input;
+	e === "starting" && Qt(!1), Zt(t, !1);
+}
+function Zt(e, t) {
+	I("status", HTMLElement).classList.toggle("away", t), L("status", e);
+}
+function Qt(e) {
+	L("play-words", e ? "Pause" : "Play"), I("play", HTMLButtonElement).classList.toggle("playing", e);
+}
+function K(e) {
+	L("clock", `${e.toFixed(1)} s`);
+}
+function $t(e, t) {
+	I("levels", HTMLInputElement).value = String(e), L("levels-value", String(e)), L("bit-rate", Gt(t, e)), L("output-label", `Codec, ${e} ${e === 1 ? "level" : "levels"}`);
+}
+function en(e) {
+	I("levels", HTMLInputElement).max = String(e.levels);
+	for (let t of document.querySelectorAll("input[name=listen][value=input]")) t.disabled = e.input === null;
+}
+function tn(e) {
+	let t = e.frames * j, n = I("seek", HTMLInputElement);
+	n.max = t.toFixed(2), n.value = "0", K(t), I("play", HTMLButtonElement).focus({ preventScroll: !0 });
+}
+function nn() {
+	let e = I("seek", HTMLInputElement);
+	return e.valueAsNumber >= Number(e.max) - .05 ? 0 : e.valueAsNumber;
+}
+var rn = 480, q = 1024, an = -90, on = 12e3, sn = Float32Array.from({ length: q }, (e, t) => .5 - .5 * Math.cos(2 * Math.PI * t / q)), cn = Array.from({ length: 73 }, (e, t) => pn(t / 72 * fn(on)) / on * (q / 2)), ln = class {
 	#e;
 	#t = [];
 	constructor(e) {
 		this.#e = e;
 	}
 	get end() {
-		return Math.max(0, Math.floor((this.#e.length - J) / qt) + 1);
+		return Math.max(0, Math.floor((this.#e.length - q) / rn) + 1);
 	}
 	column(e) {
-		return this.#t[e] ??= this.#n(e * qt);
+		return this.#t[e] ??= this.#n(e * rn);
 	}
 	#n(e) {
-		let [t, n] = [new Float64Array(J), new Float64Array(J)];
-		return this.#e.view(e, e + J).forEach((e, n) => t[n] = e / 32768 * Xt[n]), $t(t, n), Uint8Array.from({ length: 72 }, (e, r) => {
-			let [i, a] = [Math.floor(Zt[r]), Math.max(Math.ceil(Zt[r + 1]), Math.floor(Zt[r]) + 1)], o = 0;
+		let [t, n] = [new Float64Array(q), new Float64Array(q)];
+		return this.#e.view(e, e + q).forEach((e, n) => t[n] = e / 32768 * sn[n]), un(t, n), Uint8Array.from({ length: 72 }, (e, r) => {
+			let [i, a] = [Math.floor(cn[r]), Math.max(Math.ceil(cn[r + 1]), Math.floor(cn[r]) + 1)], o = 0;
 			for (let e = i; e < a; e += 1) o = Math.max(o, t[e] ** 2 + n[e] ** 2);
-			let s = 10 * Math.log10(o + 1e-12) - 20 * Math.log10(J / 4);
-			return Math.max(0, Math.min(255, 255 * (s - Jt) / 70));
+			let s = 10 * Math.log10(o + 1e-12) - 20 * Math.log10(q / 4);
+			return Math.max(0, Math.min(255, 255 * (s - an) / 70));
 		});
 	}
 };
-function $t(e, t) {
+function un(e, t) {
 	let n = e.length;
 	for (let r = 1, i = 0; r < n; r += 1) {
 		let a = n >> 1;
 		for (; i & a; a >>= 1) i ^= a;
 		i ^= a, r < i && ([e[r], e[i]] = [e[i], e[r]], [t[r], t[i]] = [t[i], t[r]]);
 	}
-	for (let r = 2; r <= n; r *= 2) for (let i = 0; i < n; i += r) for (let n = 0; n < r / 2; n += 1) en(e, t, i + n, i + n + r / 2, -2 * Math.PI * n / r);
+	for (let r = 2; r <= n; r *= 2) for (let i = 0; i < n; i += r) for (let n = 0; n < r / 2; n += 1) dn(e, t, i + n, i + n + r / 2, -2 * Math.PI * n / r);
 }
-function en(e, t, n, r, i) {
+function dn(e, t, n, r, i) {
 	let [a, o] = [Math.cos(i), Math.sin(i)], [s, c] = [e[r], t[r]], [l, u] = [s * a - c * o, s * o + c * a];
 	e[r] = e[n] - l, t[r] = t[n] - u, e[n] = e[n] + l, t[n] = t[n] + u;
 }
-function tn(e) {
+function fn(e) {
 	return 2595 * Math.log10(1 + e / 700);
 }
-function nn(e) {
+function pn(e) {
 	return 700 * (10 ** (e / 2595) - 1);
 }
-var rn = {
+var mn = {
 	wide: 7,
 	narrow: 5,
 	most: 24
-}, an = 560, on = class {
+}, hn = 560, gn = class {
 	end = 0;
 	#e = null;
 	#t = 0;
@@ -1582,8 +1618,8 @@ var rn = {
 		this.#n = e;
 	}
 	get framePx() {
-		let e = this.#t < an ? rn.narrow : rn.wide, t = this.end > 0 ? Math.floor((this.#t - 40) / Math.ceil(this.end)) : 0;
-		return this.#n ? Math.max(e, Math.min(rn.most, t)) : e;
+		let e = this.#t < hn ? mn.narrow : mn.wide, t = this.end > 0 ? Math.floor((this.#t - 40) / Math.ceil(this.end)) : 0;
+		return this.#n ? Math.max(e, Math.min(mn.most, t)) : e;
 	}
 	get shownFrames() {
 		return Math.max(1, Math.floor((this.#t - 40) / this.framePx));
@@ -1608,16 +1644,16 @@ var rn = {
 		return Math.floor((e - 40) / this.framePx) + this.shownFirst;
 	}
 };
-function Y(e, t = 2) {
-	return `${(e * I).toFixed(t)} s`;
+function J(e, t = 2) {
+	return `${(e * j).toFixed(t)} s`;
 }
-var sn = 1.6;
-function cn({ context: e, widthPx: t, heightPx: n }, r, i) {
+var _n = 1.6;
+function Y({ context: e, widthPx: t, heightPx: n }, r, i) {
 	e.fillStyle = r.lane, e.fillRect(40, 0, Math.min(i.x(i.shownEnd), t) - 40, n);
 }
-function ln(e, t, n, r, i) {
-	let a = K(e), { context: o, heightPx: s } = a;
-	cn(a, t, n);
+function vn(e, t, n, r, i) {
+	let a = W(e), { context: o, heightPx: s } = a;
+	Y(a, t, n);
 	let c = s / 2;
 	if (o.fillStyle = t.faint, o.fillRect(40, c - .5, n.x(n.shownEnd) - 40, 1), !r) return;
 	o.fillStyle = i;
@@ -1627,27 +1663,27 @@ function ln(e, t, n, r, i) {
 		o.fillRect(n.x(e / 8), a - .5, l + .25, (i - t) * (c - 1) + 1);
 	}
 }
-var un = class {
+var yn = class {
 	#e = document.createElement("canvas");
 	draw(e, t, n, r) {
-		let i = K(e);
-		cn(i, t, n);
+		let i = W(e);
+		Y(i, t, n);
 		let a = Math.max(0, n.shownFirst * 4), o = Math.min(r?.end ?? 0, n.shownEnd * 4) - a;
 		if (!r || o <= 0) return;
 		let s = new ImageData(o, 72);
 		for (let e = 0; e < o; e += 1) {
 			let t = r.column(a + e);
-			for (let n = 0; n < 72; n += 1) s.data.set(At[t[n]], 4 * ((71 - n) * o + e)), s.data[4 * ((71 - n) * o + e) + 3] = 255;
+			for (let n = 0; n < 72; n += 1) s.data.set(Nt[t[n]], 4 * ((71 - n) * o + e)), s.data[4 * ((71 - n) * o + e) + 3] = 255;
 		}
 		this.#e.width = o, this.#e.height = 72, this.#e.getContext("2d")?.putImageData(s, 0, 0);
 		let [c, l] = [n.x(a / 4), n.x((a + o) / 4)];
 		i.context.drawImage(this.#e, c, 0, l - c, i.heightPx);
 	}
 };
-function dn(e, t, n, r) {
-	let i = K(e), { context: a, heightPx: o } = i;
-	cn(i, t, n);
-	let s = (e) => o - Math.min(1, e / (sn * 80)) * o;
+function bn(e, t, n, r) {
+	let i = W(e), { context: a, heightPx: o } = i;
+	Y(i, t, n);
+	let s = (e) => o - Math.min(1, e / (_n * 80)) * o;
 	for (let e = Math.max(0, n.shownFirst); e < Math.min(r.length, n.shownEnd); e += 1) {
 		let i = r[e];
 		if (i != null) {
@@ -1658,25 +1694,25 @@ function dn(e, t, n, r) {
 	a.fillStyle = t.faint, a.fillRect(40, s(80), n.x(n.shownEnd) - 40, 1), a.textAlign = "right", a.fillText("80 ms", 34, s(80));
 }
 // studio/src/figures.ts
-var fn = 16;
-function pn(e, t, n, r, i) {
+var xn = 16;
+function Sn(e, t, n, r, i) {
 	let a = [...e.latenciesMs.slice(-125).filter((e) => e !== null)].sort((e, t) => e - t);
-	if (H("median", a.length ? mn(X(a, .5)) : "–"), H("jitter", a.length ? mn(X(a, .95) - X(a, .05)) : "–"), H("late", String(e.latenciesMs.filter((e) => e !== null && e > 80).length)), H("rate", Ut(n, r)), H("ratio", `${Math.round(n.sample_rate_hz * fn / Ht(n, r))} ×`), t) {
+	if (L("median", a.length ? Cn(X(a, .5)) : "–"), L("jitter", a.length ? Cn(X(a, .95) - X(a, .05)) : "–"), L("late", String(e.latenciesMs.filter((e) => e !== null && e > 80).length)), L("rate", Gt(n, r)), L("ratio", `${Math.round(n.sample_rate_hz * xn / Wt(n, r))} ×`), t) {
 		let { waitingSamples: e, underruns: r } = t.player?.report ?? {
 			waitingSamples: 0,
 			underruns: 0
 		}, o = t.player?.node.context.sampleRate ?? 1, s = 1e3 / n.frame_rate_hz + X(a, .5) + 1e3 * e / o;
-		i && a.length && H("delay", `≈ ${mn(s)}`), H("gaps", String(r)), H("resumes", String(t.stream?.stats.resumes ?? 0));
+		i && a.length && L("delay", `≈ ${Cn(s)}`), L("gaps", String(r)), L("resumes", String(t.stream?.stats.resumes ?? 0));
 	}
 }
 function X(e, t) {
 	return e[Math.min(e.length - 1, Math.floor(t * e.length))] ?? 0;
 }
-function mn(e) {
+function Cn(e) {
 	return `${e < 10 ? e.toFixed(1) : Math.round(e)}\u00a0ms`;
 }
 // studio/src/monitor.ts
-var hn = 40, gn = Math.round(.02 * P), _n = class {
+var wn = 40, Tn = Math.round(.02 * k), En = class {
 	isMixed = !1;
 	#e;
 	#t;
@@ -1702,7 +1738,7 @@ var hn = 40, gn = Math.round(.02 * P), _n = class {
 	}
 	async change(e) {
 		if (this.#o = e, !(!this.#i || this.#a || this.#l || this.#i.levels === e)) try {
-			let e = await this.#u(Math.max(0, this.#e.frames - hn));
+			let e = await this.#u(Math.max(0, this.#e.frames - wn));
 			this.isMixed ||= this.#s > 0, this.#a = e;
 		} catch {}
 	}
@@ -1722,7 +1758,7 @@ var hn = 40, gn = Math.round(.02 * P), _n = class {
 	}
 	async #d(e) {
 		try {
-			for await (let { position: t, pcm: n } of e.stream) n && (e.early.set(e.first + t / F, n), this.#f());
+			for await (let { position: t, pcm: n } of e.stream) n && (e.early.set(e.first + t / A, n), this.#f());
 		} catch (t) {
 			e === this.#i && !this.#l && (this.#i = null, this.#r(t));
 		}
@@ -1730,21 +1766,21 @@ var hn = 40, gn = Math.round(.02 * P), _n = class {
 	#f() {
 		for (let e = this.#i?.early.get(this.#s); e; e = this.#i?.early.get(this.#s)) {
 			let [t, n] = [this.#i, this.#a], r = n?.early.get(this.#s);
-			n && r && (e = yn(e, r), this.#i = n, this.#a = null, t.stream.close()), this.#n(this.#s, e), vn(this.#i, this.#s), this.#a && vn(this.#a, this.#s), this.#s += 1, n && r && n.levels !== this.#o && this.change(this.#o);
+			n && r && (e = On(e, r), this.#i = n, this.#a = null, t.stream.close()), this.#n(this.#s, e), Dn(this.#i, this.#s), this.#a && Dn(this.#a, this.#s), this.#s += 1, n && r && n.levels !== this.#o && this.change(this.#o);
 		}
 	}
 };
-function vn(e, t) {
+function Dn(e, t) {
 	for (let n of e.early.keys()) n <= t && e.early.delete(n);
 }
-function yn(e, t) {
+function On(e, t) {
 	return t.map((t, n) => {
-		let r = Math.min(1, n / gn);
+		let r = Math.min(1, n / Tn);
 		return r * t + (1 - r) * e[n];
 	});
 }
 // studio/src/live.ts
-var bn = 3e5, xn = class {
+var kn = 3e5, An = class {
 	take;
 	monitor;
 	player = null;
@@ -1757,7 +1793,7 @@ var bn = 3e5, xn = class {
 	#a = null;
 	#o = null;
 	constructor(e, t, n, r, i, a) {
-		this.#e = e, this.#t = t, this.#n = a, this.#r = i, this.take = n, this.monitor = new _n(n, r, (t) => e.stream({
+		this.#e = e, this.#t = t, this.#n = a, this.#r = i, this.take = n, this.monitor = new En(n, r, (t) => e.stream({
 			mode: "decode",
 			levels: t
 		}, {}), (e, t) => this.#u(e, t), (e) => this.#f(e));
@@ -1773,8 +1809,8 @@ var bn = 3e5, xn = class {
 		this.stream = e;
 		try {
 			await this.monitor.open().catch((e) => this.#f(e));
-			let t = await Ct();
-			this.#i ? this.stop() : (this.player = new Tt(t, this.#r, (e) => this.#d(e, t.sampleRate)), this.#t.start(t, (e) => this.#l(C(e)), (e) => {
+			let t = await Ot();
+			this.#i ? this.stop() : (this.player = new At(t, this.#r, (e) => this.#d(e, t.sampleRate)), this.#t.start(t, (e) => this.#l(S(e)), (e) => {
 				this.#n.finishing(), this.stop(e);
 			})), await this.#c(e), await this.monitor.finish(), await this.player?.finish();
 		} finally {
@@ -1797,18 +1833,18 @@ var bn = 3e5, xn = class {
 	}
 	#l(e) {
 		let { stream: t, take: n } = this;
-		!t || n.isFull ? this.#i || this.stop(new R("full")) : (n.input?.push(e), t.send(e).catch((e) => this.stop(z(e))), this.#n.input(e), t.stats.unsentMs > bn && this.stop(new R("behind")));
+		!t || n.isFull ? this.#i || this.stop(new N("full")) : (n.input?.push(e), t.send(e).catch((e) => this.stop(P(e))), this.#n.input(e), t.stats.unsentMs > kn && this.stop(new N("behind")));
 	}
 	#u(e, t) {
-		this.take.output.push(C(t)), this.player?.play(this.take.input?.frame(e) ?? t, t), this.#n.changed();
+		this.take.output.push(S(t)), this.player?.play(this.take.input?.frame(e) ?? t, t), this.#n.changed();
 	}
 	#d(e, t) {
 		this.#t.tick(e.atSamples, t);
 	}
 	#f(e) {
-		this.#n.unheard(z(e));
+		this.#n.unheard(P(e));
 	}
-}, Z = -60, Sn = 1500, Cn = 100, wn = 32767, Tn = class {
+}, Z = -60, jn = 1500, Mn = 100, Nn = 32767, Pn = class {
 	#e;
 	#t;
 	#n = 0;
@@ -1825,7 +1861,7 @@ var bn = 3e5, xn = class {
 	}
 	push(e, t) {
 		for (let t of e) this.#n += t * t, this.#i = Math.max(this.#i, Math.abs(t));
-		this.#r += e.length, t - this.#a >= Cn && this.#c(t);
+		this.#r += e.length, t - this.#a >= Mn && this.#c(t);
 	}
 	clear() {
 		this.#o = {
@@ -1834,31 +1870,31 @@ var bn = 3e5, xn = class {
 		}, this.#l(Z, !1), this.#t.textContent = "silence";
 	}
 	#c(e) {
-		let t = En(Math.sqrt(this.#n / Math.max(1, this.#r))), n = En(this.#i);
-		(n >= this.#o.db || e - this.#o.atMs > Sn) && (this.#o = {
+		let t = Fn(Math.sqrt(this.#n / Math.max(1, this.#r))), n = Fn(this.#i);
+		(n >= this.#o.db || e - this.#o.atMs > jn) && (this.#o = {
 			db: n,
 			atMs: e
-		}), this.#s = this.#i >= wn ? e : this.#s, this.#l(t, e - this.#s < Sn), this.#a = e, this.#n = this.#r = this.#i = 0;
+		}), this.#s = this.#i >= Nn ? e : this.#s, this.#l(t, e - this.#s < jn), this.#a = e, this.#n = this.#r = this.#i = 0;
 	}
 	#l(e, t) {
-		let n = `${On(e)}, peak ${On(this.#o.db)}${t ? ", clipped" : ""}`, [r, i] = [".meter-bar", ".meter-peak"].map((e) => this.#e.querySelector(e));
-		r && i && (r.style.transform = `scaleX(${Dn(e)})`, i.style.left = `${100 * Dn(this.#o.db)}%`), this.#e.classList.toggle("clipped", t), this.#e.setAttribute("aria-valuenow", String(Math.round(e))), this.#e.setAttribute("aria-valuetext", n), this.#t.textContent = n;
+		let n = `${Ln(e)}, peak ${Ln(this.#o.db)}${t ? ", clipped" : ""}`, [r, i] = [".meter-bar", ".meter-peak"].map((e) => this.#e.querySelector(e));
+		r && i && (r.style.transform = `scaleX(${In(e)})`, i.style.left = `${100 * In(this.#o.db)}%`), this.#e.classList.toggle("clipped", t), this.#e.setAttribute("aria-valuenow", String(Math.round(e))), this.#e.setAttribute("aria-valuetext", n), this.#t.textContent = n;
 	}
 };
-function En(e) {
+function Fn(e) {
 	return Math.max(Z, 20 * Math.log10(Math.max(e, 1e-9) / 32768));
 }
-function Dn(e) {
+function In(e) {
 	return (e - Z) / 60;
 }
-function On(e) {
+function Ln(e) {
 	return e <= Z ? "silence" : `${Math.round(e)} dB`;
 }
 // studio/src/refusal-box.ts
-var kn = ["unauthorized", "token_expired"], An = class {
-	#e = V("refusal", HTMLElement);
-	#t = V("key-entry", HTMLFormElement);
-	#n = V("key", HTMLInputElement);
+var Rn = ["unauthorized", "token_expired"], zn = class {
+	#e = I("refusal", HTMLElement);
+	#t = I("key-entry", HTMLFormElement);
+	#n = I("key", HTMLInputElement);
 	constructor(e) {
 		this.#t.addEventListener("submit", (t) => {
 			t.preventDefault(), e(this.#n.value.trim());
@@ -1878,50 +1914,50 @@ var kn = ["unauthorized", "token_expired"], An = class {
 			let [n, r] = [document.createElement("p"), document.createElement(e)];
 			return r.textContent = t, n.append(r), n;
 		}));
-		let n = e !== null && kn.includes(e.code);
+		let n = e !== null && Rn.includes(e.code);
 		n && this.#t.hidden && (this.#n.value = ""), this.#t.hidden = !n, n && this.#n.focus();
 	}
-}, jn = {
+}, Bn = {
 	wav: "audio/wav",
 	npy: "application/octet-stream",
 	mimi: "application/octet-stream"
 };
-function Mn(e, t, n) {
+function Vn(e, t, n) {
 	switch (t) {
-		case "input.wav": return dt(e.input?.view() ?? /* @__PURE__ */ new Int16Array());
-		case "codec.wav": return dt(e.output.view(0, e.samples));
-		case "npy": return Qe(e.codes(n));
-		case "mimi": return $e(e.codes(n));
+		case "input.wav": return gt(e.input?.view() ?? /* @__PURE__ */ new Int16Array());
+		case "codec.wav": return gt(e.output.view(0, e.samples));
+		case "npy": return tt(e.codes(n));
+		case "mimi": return nt(e.codes(n));
 	}
 }
-function Nn(e, t, n) {
-	let r = t.endsWith(".wav") ? `${e.name}-${t}` : `${e.name}-${n}.${t}`, i = jn[t.split(".").at(-1)], a = document.createElement("a");
-	a.href = URL.createObjectURL(new Blob([Mn(e, t, n)], { type: i })), a.download = r, a.click(), setTimeout(() => URL.revokeObjectURL(a.href), 1e4);
+function Hn(e, t, n) {
+	let r = t.endsWith(".wav") ? `${e.name}-${t}` : `${e.name}-${n}.${t}`, i = Bn[t.split(".").at(-1)], a = document.createElement("a");
+	a.href = URL.createObjectURL(new Blob([Vn(e, t, n)], { type: i })), a.download = r, a.click(), setTimeout(() => URL.revokeObjectURL(a.href), 1e4);
 }
 // studio/src/sources.ts
-var Pn = .02, Fn = 256 * 2 ** 20, In = 1e3, Ln = 4e3, Rn = 192e3;
-async function zn() {
-	let e = await Bn(), t = null, n = () => {}, r = () => {}, i = null;
+var Un = .02, Wn = 256 * 2 ** 20, Gn = 1e3, Kn = 4e3, qn = 192e3;
+async function Jn() {
+	let e = await Yn(), t = null, n = () => {}, r = () => {}, i = null;
 	return {
 		name: "microphone",
 		start(i, a, o) {
-			let s = new M(i.sampleRate, P), c = Math.round(Pn * i.sampleRate);
+			let s = new O(i.sampleRate, k), c = Math.round(Un * i.sampleRate);
 			t = new AudioWorkletNode(i, "mimi-capture", { processorOptions: { chunkSamples: c } }), t.port.onmessage = ({ data: e }) => e === "stopped" ? n() : a(s.push(e)), r = () => a(s.flush());
-			for (let t of e.getAudioTracks()) t.onended = () => o(new R("microphone_lost"));
+			for (let t of e.getAudioTracks()) t.onended = () => o(new N("microphone_lost"));
 			i.createMediaStreamSource(e).connect(t), t.connect(i.destination);
 		},
 		tick() {},
 		stop() {
 			return i ??= (async () => {
 				await new Promise((e) => {
-					n = e, setTimeout(e, t ? In : 0), t?.port.postMessage("stop");
+					n = e, setTimeout(e, t ? Gn : 0), t?.port.postMessage("stop");
 				}), r(), t?.disconnect(), e.getTracks().forEach((e) => e.stop());
 			})(), i;
 		}
 	};
 }
-async function Bn() {
-	if (!navigator.mediaDevices?.getUserMedia) throw new R("old_browser");
+async function Yn() {
+	if (!navigator.mediaDevices?.getUserMedia) throw new N("old_browser");
 	try {
 		return await navigator.mediaDevices.getUserMedia({ audio: {
 			channelCount: 1,
@@ -1931,7 +1967,7 @@ async function Bn() {
 		} });
 	} catch (e) {
 		let { name: t, message: n } = e;
-		throw new R({
+		throw new N({
 			NotAllowedError: "microphone_denied",
 			SecurityError: "microphone_denied",
 			NotFoundError: "microphone_missing",
@@ -1939,7 +1975,7 @@ async function Bn() {
 		}[t] ?? "microphone_failed", `${t}: ${n}`);
 	}
 }
-function Vn(e, t) {
+function Xn(e, t) {
 	let n = null, r = 0, i = () => {}, a = () => {};
 	return {
 		name: e,
@@ -1948,7 +1984,7 @@ function Vn(e, t) {
 		},
 		tick(e, o) {
 			n ??= e;
-			let s = Math.min(t.length, Math.floor((e - n) * P / o));
+			let s = Math.min(t.length, Math.floor((e - n) * k / o));
 			s > r && (i(t.subarray(r, s)), r = s, s === t.length && a(null));
 		},
 		async stop() {
@@ -1956,36 +1992,36 @@ function Vn(e, t) {
 		}
 	};
 }
-async function Hn(e, t) {
-	let n = ft(new Uint8Array(e));
-	if (n && n.samples.length > 0 && n.sampleRateHz >= Ln && n.sampleRateHz <= Rn) {
-		let { samples: e, channels: t, sampleRateHz: r } = n, i = Float32Array.from({ length: e.length / t }, (n, r) => e.subarray(r * t, (r + 1) * t).reduce((e, t) => e + t, 0) / t / 32768), a = new M(r, P);
-		return Un(a.push(i), a.flush());
+async function Zn(e, t) {
+	let n = _t(new Uint8Array(e));
+	if (n && n.samples.length > 0 && n.sampleRateHz >= Kn && n.sampleRateHz <= qn) {
+		let { samples: e, channels: t, sampleRateHz: r } = n, i = Float32Array.from({ length: e.length / t }, (n, r) => e.subarray(r * t, (r + 1) * t).reduce((e, t) => e + t, 0) / t / 32768), a = new O(r, k);
+		return Qn(a.push(i), a.flush());
 	}
 	try {
-		let t = await new OfflineAudioContext(1, 1, P).decodeAudioData(e);
+		let t = await new OfflineAudioContext(1, 1, k).decodeAudioData(e);
 		if (t.length === 0) throw Error("it holds no sound");
 		let n = new Float32Array(t.length);
 		for (let e = 0; e < t.numberOfChannels; e += 1) t.getChannelData(e).forEach((e, r) => n[r] = n[r] + e / t.numberOfChannels);
 		return n;
 	} catch (e) {
-		throw new R("file_unreadable", `${t}: ${e instanceof Error ? e.message : e}`);
+		throw new N("file_unreadable", `${t}: ${e instanceof Error ? e.message : e}`);
 	}
 }
-function Un(e, t) {
+function Qn(e, t) {
 	let n = new Float32Array(e.length + t.length);
 	return n.set(e), n.set(t, e.length), n;
 }
-async function Wn(e) {
-	if (e.size > Fn) throw new R("file_too_big", `${e.name} has ${Math.round(e.size / 2 ** 20)} MiB.`);
+async function $n(e) {
+	if (e.size > Wn) throw new N("file_too_big", `${e.name} has ${Math.round(e.size / 2 ** 20)} MiB.`);
 	try {
 		return await e.arrayBuffer();
 	} catch (t) {
-		throw new R("file_unreadable", `${e.name}: ${t instanceof Error ? t.message : t}`);
+		throw new N("file_unreadable", `${e.name}: ${t instanceof Error ? t.message : t}`);
 	}
 }
 // studio/src/take-player.ts
-var Gn = .02, Kn = .05, qn = class {
+var er = .02, tr = .05, nr = class {
 	#e = null;
 	#t = null;
 	#n = null;
@@ -2005,9 +2041,9 @@ var Gn = .02, Kn = .05, qn = class {
 	}
 	async play(e, t, n, r) {
 		this.stop();
-		let i = await Ct();
-		this.#e = i, this.#r = r, this.#i = Math.max(e?.length ?? 0, t?.length ?? 0) / P;
-		let a = i.currentTime + Kn;
+		let i = await Ot();
+		this.#e = i, this.#r = r, this.#i = Math.max(e?.length ?? 0, t?.length ?? 0) / k;
+		let a = i.currentTime + tr;
 		this.#a = a - n, this.#t = this.#s(e, a), this.#n = this.#s(t, a), this.listen(r);
 	}
 	listen(e) {
@@ -2017,16 +2053,16 @@ var Gn = .02, Kn = .05, qn = class {
 		let t = this.#e;
 		if (!t) return;
 		let n = this.#n;
-		this.#l(n, 0), setTimeout(() => n?.node.stop(), 70), this.#n = this.#s(e, t.currentTime + Gn), this.listen(this.#r);
+		this.#l(n, 0), setTimeout(() => n?.node.stop(), 70), this.#n = this.#s(e, t.currentTime + er), this.listen(this.#r);
 	}
 	stop() {
-		for (let e of [this.#t, this.#n]) e && (e.node.onended = null, this.#l(e, 0), e.node.stop((this.#e?.currentTime ?? 0) + Gn));
+		for (let e of [this.#t, this.#n]) e && (e.node.onended = null, this.#l(e, 0), e.node.stop((this.#e?.currentTime ?? 0) + er));
 		this.#e = this.#t = this.#n = null;
 	}
 	#s(e, t) {
 		let n = this.#e;
 		if (!n || !e || e.length === 0) return null;
-		let r = n.createBuffer(1, e.length, P);
+		let r = n.createBuffer(1, e.length, k);
 		r.copyToChannel(Float32Array.from(e.view(), (e) => e / 32768), 0);
 		let [i, a] = [n.createBufferSource(), n.createGain()];
 		return i.buffer = r, a.gain.value = 0, i.connect(a).connect(n.destination), i.start(t, Math.max(0, t - this.#a)), i.onended = () => this.#c(i), {
@@ -2038,12 +2074,12 @@ var Gn = .02, Kn = .05, qn = class {
 		this.#e && (e === this.#n?.node || e === this.#t?.node && !this.#n) && this.atS >= this.#i - .1 && (this.stop(), this.#o());
 	}
 	#l(e, t) {
-		e?.gain.gain.setTargetAtTime(t, this.#e?.currentTime ?? 0, Gn / 4);
+		e?.gain.gain.setTargetAtTime(t, this.#e?.currentTime ?? 0, er / 4);
 	}
-}, Jn = {
+}, rr = {
 	least: 7,
 	most: 16
-}, Yn = 232, Xn = 4, Zn = 5, Qn = 20, Q = 25, $n = .22, er = /* @__PURE__ */ new Map([
+}, ir = 232, ar = 4, or = 5, sr = 20, Q = 25, cr = .22, lr = /* @__PURE__ */ new Map([
 	["ArrowLeft", [-1, 0]],
 	["ArrowRight", [1, 0]],
 	["ArrowUp", [0, -1]],
@@ -2052,7 +2088,7 @@ var Gn = .02, Kn = .05, qn = class {
 	["PageDown", [Q, 0]],
 	["Home", [-1e400, 0]],
 	["End", [1e400, 0]]
-]), tr = class {
+]), ur = class {
 	#e;
 	#t;
 	#n;
@@ -2061,14 +2097,14 @@ var Gn = .02, Kn = .05, qn = class {
 	#a = 1;
 	#o = 1;
 	#s = 1;
-	#c = Jn.least;
+	#c = rr.least;
 	#l = null;
 	#u = null;
 	constructor(e, t, n, r) {
 		this.#e = e, this.#t = t, this.#n = n, this.#r = r, e.addEventListener("pointermove", (e) => this.#g(this.#m(e))), e.addEventListener("pointerleave", () => this.#g(null)), e.addEventListener("pointerdown", (e) => this.#_(this.#m(e))), e.addEventListener("keydown", (e) => this.#v(e));
 	}
 	use(e, t) {
-		this.#i = e, this.#a = t, this.#l = this.#u = null, this.#o = e.levels, this.#c = Math.max(Jn.least, Math.min(Jn.most, Math.floor(Yn / e.levels))), this.#e.style.height = `${this.#p(e.levels) + Qn}px`, this.#n("");
+		this.#i = e, this.#a = t, this.#l = this.#u = null, this.#o = e.levels, this.#c = Math.max(rr.least, Math.min(rr.most, Math.floor(ir / e.levels))), this.#e.style.height = `${this.#p(e.levels) + sr}px`, this.#n("");
 	}
 	set heard(e) {
 		this.#s = e, this.refresh();
@@ -2078,8 +2114,8 @@ var Gn = .02, Kn = .05, qn = class {
 		this.#n(e ? this.#y(e) : "");
 	}
 	draw(e) {
-		let { context: t, widthPx: n } = K(this.#e), r = Math.min(this.#t.x(this.#t.shownEnd), n);
-		t.fillStyle = e.lane, t.fillRect(40, Zn, r - 40, this.#c), t.fillRect(40, this.#p(1), r - 40, this.#p(this.#o) - this.#p(1)), this.#d(t), this.#s < this.#o && (t.fillStyle = e.ink, t.fillRect(40, this.#p(this.#s) - 1, r - 40, 1)), this.#f(t, e, r);
+		let { context: t, widthPx: n } = W(this.#e), r = Math.min(this.#t.x(this.#t.shownEnd), n);
+		t.fillStyle = e.lane, t.fillRect(40, or, r - 40, this.#c), t.fillRect(40, this.#p(1), r - 40, this.#p(this.#o) - this.#p(1)), this.#d(t), this.#s < this.#o && (t.fillStyle = e.ink, t.fillRect(40, this.#p(this.#s) - 1, r - 40, 1)), this.#f(t, e, r);
 		for (let n of [this.#l, this.#u]) n && this.#h(n) && (t.strokeStyle = e.mark, t.lineWidth = 2, t.strokeRect(this.#t.x(n.frame) - 1, this.#p(n.level) - 1, this.#t.framePx + 1, this.#c + 1));
 	}
 	#d(e) {
@@ -2087,7 +2123,7 @@ var Gn = .02, Kn = .05, qn = class {
 		for (let a = Math.max(0, n); i && a < Math.min(i.frames, r); a += 1) {
 			let n = i.frame(a), r = this.#t.x(a);
 			n.forEach((n, i) => {
-				e.globalAlpha = i < this.#s ? 1 : $n, e.fillStyle = Mt(n, this.#a), e.fillRect(r, this.#p(i), t - 1, this.#c - 1);
+				e.globalAlpha = i < this.#s ? 1 : cr, e.fillStyle = U(n, this.#a), e.fillRect(r, this.#p(i), t - 1, this.#c - 1);
 			});
 		}
 		e.globalAlpha = 1;
@@ -2100,14 +2136,14 @@ var Gn = .02, Kn = .05, qn = class {
 		let i = this.#p(this.#o), a = Math.max(0, Math.ceil(this.#t.shownFirst / Q) * Q);
 		for (let t = a; t < this.#t.shownEnd; t += Q) {
 			let r = this.#t.x(t);
-			e.fillRect(r, i, 1, 4), r + 16 < n && e.fillText(Y(t, 0), Math.max(r, 48), i + 12);
+			e.fillRect(r, i, 1, 4), r + 16 < n && e.fillText(J(t, 0), Math.max(r, 48), i + 12);
 		}
 	}
 	#p(e) {
-		return Zn + e * this.#c + (e > 0 ? Xn : 0);
+		return or + e * this.#c + (e > 0 ? ar : 0);
 	}
 	#m(e) {
-		let t = this.#e.getBoundingClientRect(), n = e.clientY - t.top - Zn, r = n < this.#c ? 0 : Math.floor((n - Xn) / this.#c), i = {
+		let t = this.#e.getBoundingClientRect(), n = e.clientY - t.top - or, r = n < this.#c ? 0 : Math.floor((n - ar) / this.#c), i = {
 			frame: this.#t.frameAt(e.clientX - t.left),
 			level: r
 		};
@@ -2126,9 +2162,9 @@ var Gn = .02, Kn = .05, qn = class {
 	#v(e) {
 		let t = this.#i;
 		if (e.key === "Escape") this.#_(null);
-		else if (t && t.frames > 0 && er.has(e.key) && !e.ctrlKey && !e.metaKey && !e.altKey) {
+		else if (t && t.frames > 0 && lr.has(e.key) && !e.ctrlKey && !e.metaKey && !e.altKey) {
 			e.preventDefault();
-			let [n, r] = this.#l ? er.get(e.key) : [0, 0], { frame: i, level: a } = this.#l ?? {
+			let [n, r] = this.#l ? lr.get(e.key) : [0, 0], { frame: i, level: a } = this.#l ?? {
 				frame: t.frames - 1,
 				level: 0
 			};
@@ -2145,29 +2181,29 @@ var Gn = .02, Kn = .05, qn = class {
 		}) ? this.#i?.frame(e)[t] : void 0;
 		if (n === void 0) return "";
 		let r = t === 0 ? "semantic" : "acoustic", i = t < this.#s ? "" : ", not heard";
-		return `code ${n} of 0 .. ${this.#a - 1} · level ${t}, ${r}${i} · frame ${e}, at ${Y(e)}`;
+		return `code ${n} of 0 .. ${this.#a - 1} · level ${t}, ${r}${i} · frame ${e}, at ${J(e)}`;
 	}
-}, nr = 1e3, rr = 16, ir = class {
+}, dr = 1e3, fr = 16, pr = class {
 	map;
-	#e = new on();
+	#e = new gn();
 	#t = null;
 	#n = ["input", "output"].map((e) => ({
-		canvas: V(e, HTMLCanvasElement),
-		painter: new un()
+		canvas: I(e, HTMLCanvasElement),
+		painter: new yn()
 	}));
-	#r = V("latency", HTMLCanvasElement);
-	#i = V("scale", HTMLCanvasElement);
+	#r = I("latency", HTMLCanvasElement);
+	#i = I("scale", HTMLCanvasElement);
 	#a = /* @__PURE__ */ new Map();
 	#o = null;
-	#s = kt();
+	#s = Mt();
 	#c = !1;
 	#l = 0;
 	#u = matchMedia("(prefers-reduced-motion: reduce)");
 	#d;
 	constructor(e) {
-		this.#d = e, this.map = new tr(V("map", HTMLCanvasElement), this.#e, (e) => H("cell", e), () => this.draw()), matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-			this.#s = kt(), this.draw();
-		}), new ResizeObserver(() => this.draw()).observe(V("map", HTMLCanvasElement));
+		this.#d = e, this.map = new ur(I("map", HTMLCanvasElement), this.#e, (e) => L("cell", e), () => this.draw()), matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+			this.#s = Mt(), this.draw();
+		}), new ResizeObserver(() => this.draw()).observe(I("map", HTMLCanvasElement));
 	}
 	use(e, t) {
 		this.#t = e, this.#a.clear(), this.#o = null, this.#e.follow(), this.map.use(e, t), this.draw();
@@ -2180,23 +2216,23 @@ var Gn = .02, Kn = .05, qn = class {
 	}
 	refresh() {
 		let e = performance.now() - this.#l;
-		this.#c || this.#u.matches && e < nr || (this.#c = !0, requestAnimationFrame(() => this.draw()));
+		this.#c || this.#u.matches && e < dr || (this.#c = !0, requestAnimationFrame(() => this.draw()));
 	}
 	draw() {
 		this.#c = !1;
 		let e = this.#t;
 		if (!e) return;
-		this.#l = performance.now(), this.#e.resize(V("map", HTMLCanvasElement).clientWidth), this.#e.end = Math.max(e.frames, e.input?.frames ?? 0);
+		this.#l = performance.now(), this.#e.resize(I("map", HTMLCanvasElement).clientWidth), this.#e.end = Math.max(e.frames, e.input?.frames ?? 0);
 		let t = [this.#s.input, this.#s.output];
 		[e.input, e.output].forEach((e, n) => {
 			let { canvas: r, painter: i } = this.#n[n];
-			G("lanes") === "spectrogram" ? i.draw(r, this.#s, this.#e, e && this.#f(e)) : ln(r, this.#s, this.#e, e, t[n]), this.#p(r);
-		}), this.map.draw(this.#s), this.#p(V("map", HTMLCanvasElement)), dn(this.#r, this.#s, this.#e, e.latenciesMs);
+			B("lanes") === "spectrogram" ? i.draw(r, this.#s, this.#e, e && this.#f(e)) : vn(r, this.#s, this.#e, e, t[n]), this.#p(r);
+		}), this.map.draw(this.#s), this.#p(I("map", HTMLCanvasElement)), bn(this.#r, this.#s, this.#e, e.latenciesMs);
 		let n = Math.min(e.frames, this.#e.shownFrames) * this.#e.framePx;
-		V("seek", HTMLInputElement).style.width = `${n + rr}px`, this.#m(), this.map.refresh(), this.#d();
+		I("seek", HTMLInputElement).style.width = `${n + fr}px`, this.#m(), this.map.refresh(), this.#d();
 	}
 	#f(e) {
-		let t = this.#a.get(e) ?? new Qt(e);
+		let t = this.#a.get(e) ?? new ln(e);
 		return this.#a.set(e, t), t;
 	}
 	#p(e) {
@@ -2204,14 +2240,10 @@ var Gn = .02, Kn = .05, qn = class {
 		t && this.#o !== null && (t.fillStyle = this.#s.mark, t.fillRect(this.#e.x(this.#o) - 1, 0, 2, e.clientHeight));
 	}
 	#m() {
-		let { context: e, widthPx: t, heightPx: n } = K(this.#i);
-		for (let r = 0; r < t; r += 1) e.fillStyle = Mt(r, t), e.fillRect(r, 0, 1, n);
+		let { context: e, widthPx: t, heightPx: n } = W(this.#i);
+		for (let r = 0; r < t; r += 1) e.fillStyle = U(r, t), e.fillRect(r, 0, 1, n);
 	}
-}, ar = 250, or = {
-	starting: "Cancel",
-	live: "Stop",
-	finishing: "Stop now"
-}, sr = /\.(npy|mimi|json)$/i, cr = class {
+}, mr = 250, hr = /\.(npy|mimi|json)$/i, gr = class {
 	askAgain = () => {};
 	#e;
 	#t = null;
@@ -2222,56 +2254,51 @@ var Gn = .02, Kn = .05, qn = class {
 	#o = null;
 	#s = !1;
 	#c = 0;
-	#l = new An((e) => this.askAgain(e));
-	#u = new Tn(V("meter", HTMLElement), V("meter-words", HTMLElement));
-	#d = new ir(() => this.#O());
-	#f = new qn(() => this.#C());
+	#l = new zn((e) => this.askAgain(e));
+	#u = new Pn(I("meter", HTMLElement), I("meter-words", HTMLElement));
+	#d = new pr(() => this.#E());
+	#f = new nr(() => this.#C());
 	constructor(e) {
 		this.#e = e;
 	}
 	use(e) {
 		let t = this.#t === null;
-		this.#t = e, t && (V("levels", HTMLInputElement).max = String(e.levels), H("scale-most", String(e.codebook_entries - 1)), this.setLevels(e.default_levels), this.#E("empty", ""));
+		this.#t = e, t && (I("levels", HTMLInputElement).max = String(e.levels), L("scale-most", String(e.codebook_entries - 1)), this.setLevels(e.default_levels), this.#T("empty", ""));
 	}
 	refuse(e) {
-		this.#l.show(e === null ? null : z(e));
+		this.#l.show(e === null ? null : P(e));
 	}
 	speak() {
-		this.#p("off", "Waiting for the microphone …", () => zn());
+		this.#p("off", "Waiting for the microphone …", () => Jn());
 	}
 	playExample() {
-		this.#p("codec", "Fetching the example …", async () => Vn("example", await Hn(await this.#e.example(), "example")));
+		this.#p("codec", "Fetching the example …", async () => Xn("example", await Zn(await this.#e.example(), "example")));
 	}
 	open(e) {
 		let t = e.name.replace(/\.[^.]*$/, "");
-		sr.test(e.name) ? this.#_(e, t) : this.#p("codec", "Reading the file …", async () => Vn(t, await Hn(await Wn(e), e.name)));
+		hr.test(e.name) ? this.#_(e, t) : this.#p("codec", "Reading the file …", async () => Xn(t, await Zn(await $n(e), e.name)));
 	}
 	stop() {
-		this.#s = !0, this.#a && (this.#E("finishing", "Stopping; waiting for the last answers …"), this.#a.stop());
+		this.#s = !0, this.#a && (this.#T("finishing", "Stopping; waiting for the last answers …"), this.#a.stop());
 	}
 	playOrPause() {
-		if (this.#f.isPlaying) this.#f.stop(), this.#C();
-		else {
-			let e = V("seek", HTMLInputElement);
-			this.#x(e.valueAsNumber >= Number(e.max) - .05 ? 0 : e.valueAsNumber);
-		}
+		this.#f.isPlaying ? (this.#f.stop(), this.#C()) : this.#x(nn());
 	}
 	seek(e) {
-		this.#f.isPlaying ? this.#x(e) : (this.#d.playhead = e / I, this.#D(e));
+		this.#f.isPlaying ? this.#x(e) : (this.#d.playhead = e / j, K(e));
 	}
 	listen(e) {
 		this.#a?.listen(e), this.#f.listen(e);
 	}
 	setLevels(e) {
-		let t = this.#t;
-		this.#r = e, V("levels", HTMLInputElement).value = String(e), H("levels-value", String(e)), t && (H("bit-rate", Ut(t, e)), H("output-label", `Codec, ${e} ${e === 1 ? "level" : "levels"}`), this.#d.map.heard = e, this.#d.refresh(), this.#a?.monitor.change(e), this.#n === "take" && this.#b());
+		this.#r = e, this.#t && ($t(e, this.#t), this.#d.map.heard = e, this.#d.refresh(), this.#a?.monitor.change(e), this.#n === "take" && this.#b());
 	}
 	changeLanes() {
-		let e = G("lanes") === "spectrogram";
-		V("stage", HTMLElement).classList.toggle("spectrograms", e), this.#d.draw();
+		let e = B("lanes") === "spectrogram";
+		I("stage", HTMLElement).classList.toggle("spectrograms", e), this.#d.draw();
 	}
 	save(e) {
-		this.#i && Nn(this.#i, e, this.#r);
+		this.#i && Hn(this.#i, e, this.#r);
 	}
 	get inside() {
 		let e = this;
@@ -2309,53 +2336,50 @@ var Gn = .02, Kn = .05, qn = class {
 		this.#m(e, t);
 		let i = null, a = null;
 		try {
-			await Ct(), i = await n(), this.#s || (this.#v(new ht(i.name, r.levels), r), this.#a = this.#h(i, e), await this.#a.run());
+			await Ot(), i = await n(), this.#s || (this.#v(new bt(i.name, r.levels), r), this.#a = this.#h(i, e), await this.#a.run());
 		} catch (e) {
-			a = z(e);
+			a = P(e);
 		}
 		i?.stop(), this.#g(a);
 	}
 	#m(e, t) {
-		this.#f.stop(), this.#s = !1, this.#a = null, this.refuse(null), Et("listen", e), this.#E("starting", t);
+		this.#f.stop(), this.#s = !1, this.#a = null, this.refuse(null), V("listen", e), this.#T("starting", t);
 	}
 	#h(e, t) {
 		let n = this.#i;
-		return new xn(this.#e, e, n, this.#r, t, {
+		return new An(this.#e, e, n, this.#r, t, {
 			changed: () => this.#d.refresh(),
 			input: (e) => {
-				this.#n === "starting" && this.#E("live", t === "off" ? "Listening to you. With headphones on, choose Codec to hear it live." : "Playing."), this.#u.push(e, performance.now()), this.#D((n.input?.length ?? 0) / P), this.#d.refresh();
+				this.#n === "starting" && this.#T("live", t === "off" ? "Listening to you. With headphones on, choose Codec to hear it live." : "Playing."), this.#u.push(e, performance.now()), K((n.input?.length ?? 0) / k), this.#d.refresh();
 			},
-			notice: (e) => this.#T(e),
-			finishing: () => this.#E("finishing", "The sound has ended; waiting for the last answers …"),
+			notice: (e) => this.#w(e),
+			finishing: () => this.#T("finishing", "The sound has ended; waiting for the last answers …"),
 			unheard: (e) => this.#l.show(e)
 		});
 	}
 	#g(e) {
 		let t = this.#i;
-		this.#u.clear(), e && this.#l.show(e), !t || t.frames === 0 && (t.input?.length ?? 0) === 0 ? (this.#i = null, this.#E(this.#t ? "empty" : "loading", "")) : (G("listen") === "off" && Et("listen", "codec"), this.#E("take", `${e ? "Stopped after" : "Done:"} ${t.frames} frames, ${Y(t.frames)}.`), t.frames > 0 && this.#a && !this.#a.monitor.isMixed && t.output.frames >= t.frames && this.#o?.keep(this.#a.monitor.levels, t.output), this.#b(), this.#y());
+		this.#u.clear(), e && this.#l.show(e), !t || t.frames === 0 && (t.input?.length ?? 0) === 0 ? (this.#i = null, this.#T(this.#t ? "empty" : "loading", "")) : (B("listen") === "off" && V("listen", "codec"), this.#T("take", `${e ? "Stopped after" : "Done:"} ${t.frames} frames, ${J(t.frames)}.`), t.frames > 0 && this.#a && !this.#a.monitor.isMixed && t.output.frames >= t.frames && this.#o?.keep(this.#a.monitor.levels, t.output), this.#b(), this.#y(t));
 	}
 	async #_(e, t) {
 		let n = this.#t;
 		if (!(!n || this.#n !== "empty" && this.#n !== "take")) {
 			this.#m("codec", "Reading the codes …");
 			try {
-				let r = et(new Uint8Array(await Wn(e)), e.name);
-				if (r.frames > 7500) throw new R("file_too_big", `${e.name} has ${r.frames} frames.`);
-				let i = ht.ofCodes(t, r);
-				i.output = L.of(await this.#e.decode(i.codes(i.levels), new AbortController().signal)), this.#v(i, n), this.#o?.keep(i.levels, i.output), this.setLevels(i.levels), this.#E("take", `${e.name}: ${i.frames} frames, ${Y(i.frames)}.`), this.#y();
+				let r = rt(new Uint8Array(await $n(e)), e.name);
+				if (r.frames > 7500) throw new N("file_too_big", `${e.name} has ${r.frames} frames.`);
+				let i = bt.ofCodes(t, r);
+				i.output = M.of(await this.#e.decode(i.codes(i.levels), new AbortController().signal)), this.#v(i, n), this.#o?.keep(i.levels, i.output), this.setLevels(i.levels), this.#T("take", `${e.name}: ${i.frames} frames, ${J(i.frames)}.`), this.#y(i);
 			} catch (e) {
-				this.#l.show(z(e)), this.#E(this.#i ? "take" : "empty", "");
+				this.#l.show(P(e)), this.#T(this.#i ? "take" : "empty", "");
 			}
 		}
 	}
 	#v(e, t) {
-		this.#i = e, this.#o = new Kt(this.#e, e), this.#c = 0, V("levels", HTMLInputElement).max = String(e.levels), this.setLevels(Math.min(this.#r, e.levels));
-		for (let t of document.querySelectorAll("input[name=listen][value=input]")) t.disabled = e.input === null;
-		V("save-input-wav", HTMLButtonElement).disabled = e.input === null, U("stage", !0), this.#d.use(e, t.codebook_entries);
+		this.#i = e, this.#o = new Jt(this.#e, e), this.#c = 0, en(e), this.setLevels(Math.min(this.#r, e.levels)), Xt(this.#n, I("status", HTMLElement).textContent ?? "", e), this.#d.use(e, t.codebook_entries);
 	}
-	#y() {
-		let e = (this.#i?.frames ?? 0) * I, t = V("seek", HTMLInputElement);
-		t.max = e.toFixed(2), t.value = "0", this.#D(e), this.#c = 0, this.#d.draw(), V("play", HTMLButtonElement).focus({ preventScroll: !0 });
+	#y(e) {
+		tn(e), this.#c = 0, this.#d.draw();
 	}
 	async #b() {
 		let [e, t] = [this.#i, this.#o];
@@ -2369,56 +2393,45 @@ var Gn = .02, Kn = .05, qn = class {
 	async #x(e) {
 		let t = this.#i;
 		if (t && this.#n === "take") try {
-			let n = G("listen") === "input" && t.input ? "input" : "codec";
-			Et("listen", n), await this.#f.play(t.input, t.output, e, n), this.#w(!0), this.#S();
+			let n = B("listen") === "input" && t.input ? "input" : "codec";
+			V("listen", n), await this.#f.play(t.input, t.output, e, n), Qt(!0), this.#S();
 		} catch (e) {
 			this.refuse(e);
 		}
 	}
 	#S() {
-		this.#f.isPlaying && (V("seek", HTMLInputElement).value = String(this.#f.atS), this.#d.playhead = this.#f.atS / I, this.#D(this.#f.atS), requestAnimationFrame(() => this.#S()));
+		this.#f.isPlaying && (I("seek", HTMLInputElement).value = String(this.#f.atS), this.#d.playhead = this.#f.atS / j, K(this.#f.atS), requestAnimationFrame(() => this.#S()));
 	}
 	#C() {
-		this.#w(!1), this.#d.draw();
+		Qt(!1), this.#d.draw();
 	}
-	#w(e) {
-		H("play-words", e ? "Pause" : "Play"), V("play", HTMLButtonElement).classList.toggle("playing", e);
-	}
-	#T({ kind: e, text: t }) {
-		H("status", {
+	#w({ kind: e, text: t }) {
+		Zt({
 			lost: "The connection is lost. Your sound is kept; trying again …",
 			resumed: "Connected again; nothing is lost.",
 			goaway: `Note: ${t}.`,
 			warning: `Note: ${t}.`
-		}[e]), V("status", HTMLElement).classList.toggle("away", e === "lost");
+		}[e], e === "lost");
 	}
-	#E(e, t) {
-		this.#n = e;
-		let n = e === "empty" || e === "take", r = e === "starting" || e === "live" || e === "finishing";
-		document.body.dataset.state = e, this.#d.isDone = e === "take", e === "starting" && this.#w(!1), U("welcome", !this.#i && !r), U("stage", this.#i !== null), U("stop", r), U("play", e === "take"), U("seek", e === "take"), U("listen-off", r), H("stop-words", or[e] ?? "Stop");
-		for (let e of document.querySelectorAll("button[data-act]")) e.disabled = !n;
-		for (let t of document.querySelectorAll("#save button")) t.disabled = e !== "take" || t.id === "save-input-wav" && !this.#i?.input;
-		V("status", HTMLElement).classList.remove("away"), H("status", t), (e === "take" || e === "empty") && wt();
+	#T(e, t) {
+		this.#n = e, this.#d.isDone = e === "take", Xt(e, t, this.#i), (e === "take" || e === "empty") && kt();
 	}
-	#D(e) {
-		H("clock", `${e.toFixed(1)} s`);
-	}
-	#O() {
+	#E() {
 		let e = performance.now();
-		this.#i && this.#t && e - this.#c >= ar && (this.#c = e, pn(this.#i, this.#a, this.#t, this.#r, this.#n === "live"));
+		this.#i && this.#t && e - this.#c >= mr && (this.#c = e, Sn(this.#i, this.#a, this.#t, this.#r, this.#n === "live"));
 	}
-}, lr = new Vt(document.baseURI), $ = new cr(lr);
+}, _r = new Ut(document.baseURI), $ = new gr(_r);
 Object.defineProperty(globalThis, "mimi", { value: $.inside });
-var ur = V("hero", HTMLCanvasElement);
-new ResizeObserver(() => Pt(ur)).observe(ur);
-async function dr() {
+var vr = I("hero", HTMLCanvasElement);
+new ResizeObserver(() => It(vr)).observe(vr);
+async function yr() {
 	try {
-		let e = await lr.facts();
-		H("model", `${e.name} · ${e.weight_class}, ${e.numerics} numerics · up to ${e.levels} levels`), $.use(e), St(), $.refuse(null);
+		let e = await _r.facts();
+		L("model", `${e.name} · ${e.weight_class}, ${e.numerics} numerics · up to ${e.levels} levels`), $.use(e), Dt(), $.refuse(null);
 	} catch (e) {
 		$.refuse(e);
 	}
 }
-Lt($), $.askAgain = (e) => {
-	lr.use(e), dr();
-}, dr();
+zt($), $.askAgain = (e) => {
+	_r.use(e), yr();
+}, yr();

@@ -4,13 +4,24 @@ import { parseCodes, type Notice } from 'mimi-client';
 
 import { restAudio, startAudio, type Listen } from './audio.ts';
 import { Decoded } from './decoded.ts';
-import { choose, chosen, element, say, show } from './dom.ts';
+import {
+  offerPlaying,
+  offerTake,
+  placeS,
+  showClock,
+  showLevels,
+  showPlaying,
+  showState,
+  showStatus,
+  type State,
+} from './controls.ts';
+import { choose, chosen, element, say } from './dom.ts';
 import { showFigures } from './figures.ts';
 import { LiveTake } from './live.ts';
 import { Meter } from './meter.ts';
 import { RefusalBox } from './refusal-box.ts';
 import { save, type Form } from './save.ts';
-import { bitRateInWords, type ModelFacts, type Service } from './service.ts';
+import type { ModelFacts, Service } from './service.ts';
 import { openMicrophone, playedSound, readFile, readSound, type Source } from './sources.ts';
 import { FRAME_S, MOST_FRAMES, RATE_HZ, Sound, Take } from './take.ts';
 import { TakePlayer } from './take-player.ts';
@@ -18,11 +29,7 @@ import { seconds } from './timeline.ts';
 import { View } from './view.ts';
 import { Refusal, refusalOf } from './words.ts';
 
-/** `empty`: nothing was said yet; `take`: something was, and can be played, saved, and decoded at other levels. */
-export type State = 'loading' | 'empty' | 'starting' | 'live' | 'finishing' | 'take';
-
 const FIGURES_MS = 250;
-const STOP_WORDS: Partial<Record<State, string>> = { starting: 'Cancel', live: 'Stop', finishing: 'Stop now' };
 const CODES_FILE = /\.(npy|mimi|json)$/i;
 
 export class Studio {
@@ -97,8 +104,7 @@ export class Studio {
       this.#player.stop();
       this.#paused();
     } else {
-      const seek = element('seek', HTMLInputElement);
-      void this.#play(seek.valueAsNumber >= Number(seek.max) - 0.05 ? 0 : seek.valueAsNumber);
+      void this.#play(placeS());
     }
   }
 
@@ -107,7 +113,7 @@ export class Studio {
       void this.#play(toS);
     } else {
       this.#view.playhead = toS / FRAME_S;
-      this.#showClock(toS);
+      showClock(toS);
     }
   }
 
@@ -117,15 +123,11 @@ export class Studio {
   }
 
   setLevels(levels: number): void {
-    const model = this.#model;
     this.#levels = levels;
-    element('levels', HTMLInputElement).value = String(levels);
-    say('levels-value', String(levels));
-    if (!model) {
+    if (!this.#model) {
       return;
     }
-    say('bit-rate', bitRateInWords(model, levels));
-    say('output-label', `Codec, ${levels} ${levels === 1 ? 'level' : 'levels'}`);
+    showLevels(levels, this.#model);
     this.#view.map.heard = levels;
     this.#view.refresh();
     void this.#live?.monitor.change(levels);
@@ -223,7 +225,7 @@ export class Studio {
           );
         }
         this.#meter.push(samples, performance.now());
-        this.#showClock((take.input?.length ?? 0) / RATE_HZ);
+        showClock((take.input?.length ?? 0) / RATE_HZ);
         this.#view.refresh();
       },
       notice: (notice) => this.#tell(notice),
@@ -252,7 +254,7 @@ export class Studio {
       this.#decoded?.keep(this.#live.monitor.levels, take.output);
     }
     void this.#decode();
-    this.#ready();
+    this.#ready(take);
   }
 
   async #openCodes(file: File, name: string): Promise<void> {
@@ -272,7 +274,7 @@ export class Studio {
       this.#decoded?.keep(take.levels, take.output);
       this.setLevels(take.levels);
       this.#enter('take', `${file.name}: ${take.frames} frames, ${seconds(take.frames)}.`);
-      this.#ready();
+      this.#ready(take);
     } catch (cause) {
       this.#box.show(refusalOf(cause));
       this.#enter(this.#take ? 'take' : 'empty', '');
@@ -283,26 +285,17 @@ export class Studio {
     this.#take = take;
     this.#decoded = new Decoded(this.#service, take);
     this.#figuresAtMs = 0;
-    element('levels', HTMLInputElement).max = String(take.levels);
+    offerTake(take);
     this.setLevels(Math.min(this.#levels, take.levels));
-    for (const radio of document.querySelectorAll<HTMLInputElement>('input[name=listen][value=input]')) {
-      radio.disabled = take.input === null;
-    }
-    element('save-input-wav', HTMLButtonElement).disabled = take.input === null;
-    show('stage', true);
+    showState(this.#state, element('status', HTMLElement).textContent ?? '', take);
     this.#view.use(take, model.codebook_entries);
   }
 
   /** The take can be played. */
-  #ready(): void {
-    const lengthS = (this.#take?.frames ?? 0) * FRAME_S;
-    const seek = element('seek', HTMLInputElement);
-    seek.max = lengthS.toFixed(2);
-    seek.value = '0';
-    this.#showClock(lengthS);
+  #ready(take: Take): void {
+    offerPlaying(take);
     this.#figuresAtMs = 0;
     this.#view.draw();
-    element('play', HTMLButtonElement).focus({ preventScroll: true });
   }
 
   /** Have the take's sound at the levels that are chosen. */
@@ -332,7 +325,7 @@ export class Studio {
       const to = chosen('listen') === 'input' && take.input ? 'input' : 'codec';
       choose('listen', to);
       await this.#player.play(take.input, take.output, fromS, to);
-      this.#sayPlay(true);
+      showPlaying(true);
       this.#follow();
     } catch (cause) {
       this.refuse(cause);
@@ -346,18 +339,13 @@ export class Studio {
     }
     element('seek', HTMLInputElement).value = String(this.#player.atS);
     this.#view.playhead = this.#player.atS / FRAME_S;
-    this.#showClock(this.#player.atS);
+    showClock(this.#player.atS);
     requestAnimationFrame(() => this.#follow());
   }
 
   #paused(): void {
-    this.#sayPlay(false);
+    showPlaying(false);
     this.#view.draw();
-  }
-
-  #sayPlay(isPlaying: boolean): void {
-    say('play-words', isPlaying ? 'Pause' : 'Play');
-    element('play', HTMLButtonElement).classList.toggle('playing', isPlaying);
   }
 
   #tell({ kind, text }: Notice): void {
@@ -367,41 +355,16 @@ export class Studio {
       goaway: `Note: ${text}.`,
       warning: `Note: ${text}.`,
     };
-    say('status', words[kind]);
-    element('status', HTMLElement).classList.toggle('away', kind === 'lost');
+    showStatus(words[kind], kind === 'lost');
   }
 
   #enter(next: State, status: string): void {
     this.#state = next;
-    const isIdle = next === 'empty' || next === 'take';
-    const isBusy = next === 'starting' || next === 'live' || next === 'finishing';
-    document.body.dataset['state'] = next;
     this.#view.isDone = next === 'take';
-    if (next === 'starting') {
-      this.#sayPlay(false);
-    }
-    show('welcome', !this.#take && !isBusy);
-    show('stage', this.#take !== null);
-    show('stop', isBusy);
-    show('play', next === 'take');
-    show('seek', next === 'take');
-    show('listen-off', isBusy);
-    say('stop-words', STOP_WORDS[next] ?? 'Stop');
-    for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-act]')) {
-      button.disabled = !isIdle;
-    }
-    for (const button of document.querySelectorAll<HTMLButtonElement>('#save button')) {
-      button.disabled = next !== 'take' || (button.id === 'save-input-wav' && !this.#take?.input);
-    }
-    element('status', HTMLElement).classList.remove('away');
-    say('status', status);
+    showState(next, status, this.#take);
     if (next === 'take' || next === 'empty') {
       restAudio();
     }
-  }
-
-  #showClock(atS: number): void {
-    say('clock', `${atS.toFixed(1)} s`);
   }
 
   #showFigures(): void {
