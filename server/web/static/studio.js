@@ -1532,10 +1532,10 @@ var Kt = 120, qt = 8, Jt = class {
 };
 function Xt(e, t, n) {
 	let r = e === "starting" || e === "live" || e === "finishing", i = e === "empty" || e === "take";
-	document.body.dataset.state = e, R("welcome", !n && !r), R("stage", n !== null), R("stop", r), R("play", e === "take"), R("seek", e === "take"), R("listen-off", r), L("stop-words", Yt[e] ?? "Stop");
+	document.body.dataset.state = e, R("welcome", n === null), R("stage", n !== null), R("stop", r), R("play", e === "take"), R("seek", e === "take"), R("listen-off", r), L("stop-words", Yt[e] ?? "Stop");
 	for (let e of document.querySelectorAll("button[data-act]")) e.disabled = !i;
 	for (let t of document.querySelectorAll("#save button")) t.disabled = e !== "take" || t.id === "save-input-wav" && !n?.input;
-	e === "starting" && Qt(!1), Zt(t, !1);
+	e === "starting" && Qt(!1), e === "live" && (document.activeElement === document.body || document.activeElement?.matches(":disabled")) && I("stop", HTMLButtonElement).focus({ preventScroll: !0 }), Zt(t, !1);
 }
 function Zt(e, t) {
 	I("status", HTMLElement).classList.toggle("away", t), L("status", e);
@@ -2183,7 +2183,7 @@ var er = .02, tr = .05, nr = class {
 		let r = t === 0 ? "semantic" : "acoustic", i = t < this.#s ? "" : ", not heard";
 		return `code ${n} of 0 .. ${this.#a - 1} · level ${t}, ${r}${i} · frame ${e}, at ${J(e)}`;
 	}
-}, dr = 1e3, fr = 16, pr = class {
+}, dr = 66, fr = 1e3, pr = 16, mr = class {
 	map;
 	#e = new gn();
 	#t = null;
@@ -2215,8 +2215,9 @@ var er = .02, tr = .05, nr = class {
 		this.#o = e, e !== null && this.#e.show(e), this.refresh();
 	}
 	refresh() {
-		let e = performance.now() - this.#l;
-		this.#c || this.#u.matches && e < dr || (this.#c = !0, requestAnimationFrame(() => this.draw()));
+		if (this.#c) return;
+		let e = performance.now() - this.#l, t = (this.#u.matches ? fr : dr) - e;
+		this.#c = !0, setTimeout(() => requestAnimationFrame(() => this.draw()), Math.max(0, t));
 	}
 	draw() {
 		this.#c = !1;
@@ -2229,7 +2230,7 @@ var er = .02, tr = .05, nr = class {
 			B("lanes") === "spectrogram" ? i.draw(r, this.#s, this.#e, e && this.#f(e)) : vn(r, this.#s, this.#e, e, t[n]), this.#p(r);
 		}), this.map.draw(this.#s), this.#p(I("map", HTMLCanvasElement)), bn(this.#r, this.#s, this.#e, e.latenciesMs);
 		let n = Math.min(e.frames, this.#e.shownFrames) * this.#e.framePx;
-		I("seek", HTMLInputElement).style.width = `${n + fr}px`, this.#m(), this.map.refresh(), this.#d();
+		I("seek", HTMLInputElement).style.width = `${n + pr}px`, this.#m(), this.map.refresh(), this.#d();
 	}
 	#f(e) {
 		let t = this.#a.get(e) ?? new ln(e);
@@ -2243,7 +2244,7 @@ var er = .02, tr = .05, nr = class {
 		let { context: e, widthPx: t, heightPx: n } = W(this.#i);
 		for (let r = 0; r < t; r += 1) e.fillStyle = U(r, t), e.fillRect(r, 0, 1, n);
 	}
-}, mr = 250, hr = /\.(npy|mimi|json)$/i, gr = class {
+}, hr = 250, gr = /\.(npy|mimi|json)$/i, _r = class {
 	askAgain = () => {};
 	#e;
 	#t = null;
@@ -2256,7 +2257,7 @@ var er = .02, tr = .05, nr = class {
 	#c = 0;
 	#l = new zn((e) => this.askAgain(e));
 	#u = new Pn(I("meter", HTMLElement), I("meter-words", HTMLElement));
-	#d = new pr(() => this.#E());
+	#d = new mr(() => this.#E());
 	#f = new nr(() => this.#C());
 	constructor(e) {
 		this.#e = e;
@@ -2276,7 +2277,7 @@ var er = .02, tr = .05, nr = class {
 	}
 	open(e) {
 		let t = e.name.replace(/\.[^.]*$/, "");
-		hr.test(e.name) ? this.#_(e, t) : this.#p("codec", "Reading the file …", async () => Xn(t, await Zn(await $n(e), e.name)));
+		gr.test(e.name) ? this.#_(e, t) : this.#p("codec", "Reading the file …", async () => Xn(t, await Zn(await $n(e), e.name)));
 	}
 	stop() {
 		this.#s = !0, this.#a && (this.#T("finishing", "Stopping; waiting for the last answers …"), this.#a.stop());
@@ -2418,20 +2419,20 @@ var er = .02, tr = .05, nr = class {
 	}
 	#E() {
 		let e = performance.now();
-		this.#i && this.#t && e - this.#c >= mr && (this.#c = e, Sn(this.#i, this.#a, this.#t, this.#r, this.#n === "live"));
+		this.#i && this.#t && e - this.#c >= hr && (this.#c = e, Sn(this.#i, this.#a, this.#t, this.#r, this.#n === "live"));
 	}
-}, _r = new Ut(document.baseURI), $ = new gr(_r);
+}, vr = new Ut(document.baseURI), $ = new _r(vr);
 Object.defineProperty(globalThis, "mimi", { value: $.inside });
-var vr = I("hero", HTMLCanvasElement);
-new ResizeObserver(() => It(vr)).observe(vr);
-async function yr() {
+var yr = I("hero", HTMLCanvasElement);
+new ResizeObserver(() => It(yr)).observe(yr);
+async function br() {
 	try {
-		let e = await _r.facts();
+		let e = await vr.facts();
 		L("model", `${e.name} · ${e.weight_class}, ${e.numerics} numerics · up to ${e.levels} levels`), $.use(e), Dt(), $.refuse(null);
 	} catch (e) {
 		$.refuse(e);
 	}
 }
 zt($), $.askAgain = (e) => {
-	_r.use(e), yr();
-}, yr();
+	vr.use(e), br();
+}, br();

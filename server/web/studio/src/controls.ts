@@ -14,7 +14,7 @@ export function showState(state: State, status: string, take: Take | null): void
   const isBusy = state === 'starting' || state === 'live' || state === 'finishing';
   const isIdle = state === 'empty' || state === 'take';
   document.body.dataset['state'] = state;
-  show('welcome', !take && !isBusy);
+  show('welcome', take === null);
   show('stage', take !== null);
   show('stop', isBusy);
   show('play', state === 'take');
@@ -29,6 +29,10 @@ export function showState(state: State, status: string, take: Take | null): void
   }
   if (state === 'starting') {
     showPlaying(false);
+  }
+  // The button that began it is gone, and whoever uses the keyboard with it.
+  if (state === 'live' && (document.activeElement === document.body || document.activeElement?.matches(':disabled'))) {
+    element('stop', HTMLButtonElement).focus({ preventScroll: true });
   }
   showStatus(status, false);
 }

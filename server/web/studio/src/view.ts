@@ -8,6 +8,8 @@ import { Spectrum } from './spectrum.ts';
 import type { Sound, Take } from './take.ts';
 import { Timeline } from './timeline.ts';
 
+/** Between two pictures: fifteen a second, for every frame comes with a new one; where little motion is wanted, one a second. */
+const MOVING_MS = 66;
 const STILL_MS = 1_000;
 const THUMB_PX = 16;
 
@@ -66,14 +68,15 @@ export class View {
     this.refresh();
   }
 
-  /** Draw with the next picture of the screen; where little motion is wanted, once a second. */
+  /** Draw soon, and not more often than is worth it. */
   refresh(): void {
-    const sinceMs = performance.now() - this.#drawnAtMs;
-    if (this.#isAsked || (this.#stillness.matches && sinceMs < STILL_MS)) {
+    if (this.#isAsked) {
       return;
     }
+    const sinceMs = performance.now() - this.#drawnAtMs;
+    const waitMs = (this.#stillness.matches ? STILL_MS : MOVING_MS) - sinceMs;
     this.#isAsked = true;
-    requestAnimationFrame(() => this.draw());
+    setTimeout(() => requestAnimationFrame(() => this.draw()), Math.max(0, waitMs));
   }
 
   draw(): void {
