@@ -69,6 +69,9 @@ async function make(folder) {
   for (const [name, entry] of Object.entries(ENTRIES)) {
     await bundle(name, entry, folder);
   }
+  for (const name of readdirSync(folder)) {
+    writeFileSync(join(folder, name), `${readFileSync(join(folder, name), 'utf8').trimEnd()}\n`);
+  }
   for (const [from, to] of Object.entries(COPIES)) {
     cpSync(join(WEB, from), join(folder, to));
   }

@@ -91,7 +91,7 @@ async def test_the_codec_is_heard_without_gaps_as_the_server_sent_it(service, ti
 
 
 def resampled(pcm, rate_hz):
-    """What the client's resampler says it is: a sinc of 48 crossings, cut off 6 % below Nyquist, in a Kaiser window of beta 9."""
+    """What the client's resampler says it is: a sinc of 48 crossings, cut off 6 % below Nyquist, under a Kaiser window."""
     cutoff = 0.94 * min(1, rate_hz / 24_000)
     half = int(np.ceil(48 / cutoff))
     places = np.arange(-(-len(pcm) * rate_hz // 24_000)) * (24_000 / rate_hz)
