@@ -1,7 +1,7 @@
 """The pages for a person: ``/`` (the codec, live, in a browser) and ``/docs`` (the REST calls), and the files they are made of.
 
-The files lie in ``server/web`` inside the package and are read once, at start; no path of a request ever reaches the file
-system. The pages load nothing from elsewhere, and a strict policy holds them to it.
+The files lie in ``server/web/static`` inside the package, made by ``server/web/build.mjs``, and are read once, at start; no
+path of a request ever reaches the file system. The pages load nothing from elsewhere, and a strict policy holds them to it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ MEDIA: Final = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
+    ".tgz": "application/gzip",
+    ".wav": "audio/wav",
 }
+EXAMPLE: Final = ("codec_core", "vectors/default/signals/sample_2.wav", "example.wav")
+"""Package and file of the recording that the page plays, and what it is called there."""
 SECURITY_HEADERS: Final = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -46,13 +50,18 @@ class WebFile:
 
 def read_web_files() -> dict[str, WebFile]:
     """Read every file of the pages; the key is its name."""
-    files = {}
-    for entry in resources.files("server").joinpath("web").iterdir():
-        suffix = entry.name[entry.name.rfind(".") :]
-        if suffix in MEDIA:
-            content = entry.read_bytes()
-            files[entry.name] = WebFile(content, MEDIA[suffix], f'"{hashlib.sha256(content).hexdigest()[:32]}"')
-    return files
+    entries = {entry.name: entry for entry in resources.files("server").joinpath("web/static").iterdir()}
+    package, path, name = EXAMPLE
+    entries[name] = resources.files(package).joinpath(path)
+    return {name: _web_file(name, entry.read_bytes()) for name, entry in entries.items() if _suffix(name) in MEDIA}
+
+
+def _web_file(name: str, content: bytes) -> WebFile:
+    return WebFile(content, MEDIA[_suffix(name)], f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+
+
+def _suffix(name: str) -> str:
+    return name[name.rfind(".") :]
 
 
 WEB_FILES: Final = read_web_files()

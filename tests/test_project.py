@@ -15,7 +15,9 @@ import server
 
 ROOT = Path(__file__).parents[1]
 TOP_LEVEL = (".ci", ".github", "codec_core", "deploy", "docs", "ext", "server", "tests")
-BINARY_SUFFIXES = {".gguf", ".npz", ".wav", ".png", ".ico", ".woff2"}
+BINARY_SUFFIXES = {".gguf", ".npz", ".wav", ".png", ".ico", ".tgz", ".woff2"}
+# What tools put beside the sources, and git does not track.
+FOREIGN_FOLDERS = {"__pycache__", "node_modules", "dist"}
 
 MOST_LINES = 300
 MOST_PYTHON_FUNCTION_LINES = 30
@@ -37,7 +39,7 @@ FORBIDDEN = {
 def files() -> list[Path]:
     found = [path for path in ROOT.iterdir() if path.is_file()]
     for folder in TOP_LEVEL:
-        found += [path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+        found += [path for path in (ROOT / folder).rglob("*") if path.is_file() and not FOREIGN_FOLDERS & set(path.parts)]
     return sorted(found)
 
 

@@ -241,7 +241,7 @@ async def test_pages_of_other_origins_are_refused_before_the_handshake(service, 
     assert "ERROR" not in service.log
 
 
-@pytest.mark.parametrize("path", ["/", "/stream", "/v1/stream/", "/v1/info", "/web/page.js"])
+@pytest.mark.parametrize("path", ["/", "/stream", "/v1/stream/", "/v1/info", "/web/studio.js"])
 async def test_a_handshake_to_another_path_is_refused_by_name(service, path):
     with pytest.raises(websockets.InvalidStatus) as refusal:
         await websockets.connect(f"ws{service.url[4:]}{path}")

@@ -63,7 +63,7 @@ def test_requests(guarded):
 
 def test_what_stays_open_does_no_work_and_tells_nothing(guarded):
     with httpx.Client(base_url=guarded.url) as client:
-        for path in (*OPEN_PATHS, "/web/page.js"):
+        for path in (*OPEN_PATHS, "/web/studio.js"):
             answer = client.get(path)
             assert answer.status_code == 200, path
             assert not any(key in answer.text for key in KEYS)

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import json
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+import pytest_asyncio
 import soundfile
 
-from codec_core.pcm import PcmIntake
-from server.wire_messages import KIND_CODES, KIND_PCM, unpack_frame
+from codec_core.clip import encode_clip
+from server.wire_messages import unpack_frame
 
 CHROMIUM = os.environ.get("MIMI_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = (
@@ -36,7 +39,9 @@ MICROPHONES = {
     "denied": "--use-fake-device-for-media-stream",
     "of the machine": "--use-fake-ui-for-media-stream",
 }
-WAIT_S = 20
+WAIT_S = 30
+Codes = np.ndarray[Any, Any]
+Samples = np.ndarray[Any, Any]
 # Stands in for hardware of a certain rate.
 HARDWARE = """
 globalThis.AudioContext = class extends AudioContext {
@@ -76,6 +81,20 @@ RECORDER = """
 """
 
 
+@dataclass
+class Line:
+    """One WebSocket of the page: what went either way."""
+
+    url: str
+    sent: list[bytes] = field(default_factory=list)
+    sent_texts: list[dict[str, Any]] = field(default_factory=list)
+    received: list[bytes] = field(default_factory=list)
+    texts: list[dict[str, Any]] = field(default_factory=list)
+
+    def payloads(self, kind: int) -> bytes:
+        return b"".join(payload for header, payload in map(unpack_frame, self.received) if header.kind == kind)
+
+
 class OpenPage:
     """The page in a tab, what it said to the server and what it heard."""
 
@@ -84,10 +103,7 @@ class OpenPage:
         self.url = url
         self.complaints: list[str] = []
         self.requested: set[str] = set()
-        self.stream_url = ""
-        self.sent: list[bytes] = []
-        self.received: list[bytes] = []
-        self.texts: list[dict[str, Any]] = []
+        self.lines: list[Line] = []
         tab.on(
             "console", lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None
         )
@@ -97,16 +113,14 @@ class OpenPage:
 
     def _listen(self, socket: Any) -> None:
         self.requested.add(socket.url)
-        self.stream_url = socket.url
-        self.sent, self.received, self.texts = [], [], []
-        socket.on("framesent", lambda data: self.sent.append(data) if isinstance(data, bytes) else None)
-        socket.on("framereceived", self._sort)
+        line = Line(socket.url)
+        self.lines.append(line)
+        socket.on("framesent", lambda data: _sort(data, line.sent, line.sent_texts))
+        socket.on("framereceived", lambda data: _sort(data, line.received, line.texts))
 
-    def _sort(self, data: bytes | str) -> None:
-        if isinstance(data, str):
-            self.texts.append(json.loads(data))
-        else:
-            self.received.append(data)
+    def line(self, mode: str) -> Line:
+        """Return the newest connection of a new stream of this mode."""
+        return [line for line in self.lines if line.sent_texts and line.sent_texts[0].get("mode") == mode][-1]
 
     async def get(self, expression: str) -> Any:
         return await self.tab.evaluate(expression)
@@ -121,64 +135,120 @@ class OpenPage:
     async def until_state(self, state: str) -> None:
         await self.until(f"mimi.state === '{state}'")
 
+    async def until_frames(self, count: int) -> None:
+        await self.until(f"mimi.codes.length >= {count}")
+
     async def text(self, selector: str) -> str:
         return str(await self.tab.inner_text(selector))
 
     async def press_button(self, name: str) -> None:
         await self.tab.get_by_role("button", name=name, exact=True).click()
 
-    async def choose_file(self, path: Path) -> None:
+    async def choose(self, value: str) -> None:
+        """Choose one of those side by side: what is heard, or how sound is shown."""
+        await self.tab.locator(f"input[value={value}] + span").click()
+
+    async def open_file(self, path: Path) -> None:
         await self.tab.set_input_files("#file", path)
 
     async def run_file(self, path: Path) -> None:
-        await self.choose_file(path)
-        await self.press_button("Start")
-        await self.until_state("idle")
+        """Play a file from its beginning to its end."""
+        await self.open_file(path)
+        await self.until("mimi.state !== 'empty' && mimi.state !== 'take'")
+        await self.until("mimi.state === 'take' || mimi.refusal !== ''")
+
+    async def speak(self, seconds: float) -> None:
+        """Speak for so long, by the microphone."""
+        await self.tab.locator("button[data-act=speak]:visible").click()
+        await self.until_state("live")
+        await asyncio.sleep(seconds)
+        await self.press_button("Stop")
+        await self.until_state("take")
+
+    async def set_levels(self, levels: int) -> None:
+        """Move the slider, which is there before it is seen."""
+        script = "(levels) => { const slider = document.querySelector('#levels'); slider.value = levels; "
+        await self.tab.evaluate(script + "slider.dispatchEvent(new Event('input', { bubbles: true })); }", levels)
 
     async def refusal(self) -> tuple[str, str]:
         """Return the code and the words of the refusal that is shown, waiting for one."""
         await self.until("mimi.refusal !== ''")
         return await self.get("mimi.refusal"), await self.text("#refusal")
 
-    async def codes(self) -> np.ndarray[Any, Any]:
+    async def codes(self) -> Codes:
         """Return the codes that the page shows, [levels, frames]."""
         return np.array(await self.get("mimi.codes"), np.int32).T
 
-    async def heard(self) -> np.ndarray[Any, Any]:
-        """Return what the player gave out, 16 bits."""
+    async def input(self) -> Samples:
+        """Return the sound that the page took, 16 bits at 24 kHz."""
+        return np.array(await self.get("mimi.input"), np.int16)
+
+    async def output(self) -> Samples:
+        """Return the sound of the codes that the page has, 16 bits at 24 kHz."""
+        return np.array(await self.get("mimi.output"), np.int16)
+
+    async def heard(self) -> Samples:
+        """Return what the player gave out, 16 bits at the rate of the hardware."""
         return np.array(await self.get("heard"))
 
-    def settings(self) -> dict[str, str]:
-        return {name: values[0] for name, values in parse_qs(urlsplit(self.stream_url).query).items()}
+    async def check_codes(self, model: Any) -> Codes:
+        """Codes shown are those of the library, for the sound that was taken."""
+        codes = await self.codes()
+        assert np.array_equal(codes, encode_clip(model, await self.input(), model.info.levels))
+        return codes
 
-    def received_payloads(self, kind: int) -> bytes:
-        return b"".join(payload for header, payload in map(unpack_frame, self.received) if header.kind == kind)
-
-    def received_codes(self) -> np.ndarray[Any, Any]:
-        codes = np.frombuffer(self.received_payloads(KIND_CODES), "<u2").astype(np.int32)
-        return codes.reshape(-1, int(self.settings()["levels"])).T
-
-    def received_pcm(self) -> np.ndarray[Any, Any]:
-        return np.frombuffer(self.received_payloads(KIND_PCM), "<i2")
-
-    def expected_codes(self, model: Any) -> np.ndarray[Any, Any]:
-        """Encode what the page sent, by the library."""
-        settings = self.settings()
-        intake = PcmIntake(int(settings["sample_rate"]), int(settings["channels"]), "int16")
-        encoder = model.encoder(int(settings["levels"]))
-        samples = [np.frombuffer(data, "<i2") for data in self.sent]
-        shaped = [each.reshape(-1, intake.channels) if intake.channels > 1 else each for each in samples]
-        parts = [encoder.push(intake.push(each)) for each in shaped]
-        return np.concatenate([*parts, encoder.push(intake.flush()), encoder.flush()], axis=1)
+    def forgive(self, words: str) -> None:
+        """A browser writes failed requests into its console by itself; nothing else may stand there."""
+        assert all(words in complaint for complaint in self.complaints), self.complaints
+        self.complaints.clear()
 
 
-@pytest.fixture
-async def open_page(tmp_path: Path, speech: np.ndarray[Any, Any]) -> AsyncIterator[Callable[..., Any]]:
-    """``await open_page(service)``: the page, loaded; at the end it must have had nothing to complain of."""
+def _sort(data: bytes | str, binary: list[bytes], texts: list[dict[str, Any]]) -> None:
+    if isinstance(data, bytes):
+        binary.append(data)
+    else:
+        texts.append(json.loads(data))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One event loop for all tests of the page, since browsers live longer than a test."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents and inspect.iscoroutinefunction(getattr(item, "function", None)):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest.fixture(scope="session")
+def microphone_path(tmp_path_factory: pytest.TempPathFactory, speech: Samples) -> Path:
+    path = tmp_path_factory.mktemp("microphone") / "speech.wav"
+    soundfile.write(path, speech, 24_000)
+    return path
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def launch_browser() -> AsyncIterator[Callable[..., Any]]:
+    """``await launch_browser(flags)``: a browser with these flags, started once."""
     playwright_api = _playwright()
+    browsers: dict[tuple[str, ...], Any] = {}
+    async with playwright_api.async_playwright() as playwright:
+
+        async def launch(*flags: str) -> Any:
+            if flags not in browsers:
+                browsers[flags] = await playwright.chromium.launch(
+                    executable_path=CHROMIUM, args=[*FLAGS, *flags], chromium_sandbox=False
+                )
+            return browsers[flags]
+
+        yield launch
+        for browser in browsers.values():
+            await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def open_page(launch_browser: Callable[..., Any], microphone_path: Path) -> AsyncIterator[Callable[..., Any]]:
+    """``await open_page(service)``: the page, loaded; at the end it must have had nothing to complain of."""
     pages: list[OpenPage] = []
     async with contextlib.AsyncExitStack() as stack:
-        playwright = await stack.enter_async_context(playwright_api.async_playwright())
 
         async def launch(
             service: Any,
@@ -189,13 +259,9 @@ async def open_page(tmp_path: Path, speech: np.ndarray[Any, Any]) -> AsyncIterat
             address: str = "",
             **options: Any,
         ) -> OpenPage:
-            soundfile.write(tmp_path / "microphone.wav", speech, 24_000)
-            media = MICROPHONES[microphone].format(path=tmp_path / "microphone.wav").split()
-            browser = await playwright.chromium.launch(
-                executable_path=CHROMIUM, args=[*FLAGS, *media, *flags], chromium_sandbox=False
-            )
-            stack.push_async_callback(browser.close)
+            browser = await launch_browser(*MICROPHONES[microphone].format(path=microphone_path).split(), *flags)
             context = await browser.new_context(bypass_csp=listening, **options)
+            stack.push_async_callback(context.close)
             tab = await context.new_page()
             if microphone == "denied":
                 control = await context.new_cdp_session(tab)
