@@ -168,7 +168,8 @@ std::vector<std::int32_t> nearest_codeword(const Kernels& kernels, const Matrix&
     std::vector<const float*> rows;
     for (std::size_t n = 0; n < residuals.shape(0); ++n) rows.push_back(residuals.data() + n * residuals.shape(1));
     std::vector<std::int32_t> codes(rows.size());
-    codebook.nearest(kernels.table, rows.data(), rows.size(), codes.data());
+    std::vector<float> scores(rows.size() * codebook.score_floats());
+    codebook.nearest(kernels.table, rows.data(), rows.size(), scores.data(), codes.data());
     return codes;
 }
 

@@ -1,4 +1,4 @@
-// Layer norm, attention and codeword search under `ggml` numerics.
+// Layer norm and attention under `ggml` numerics.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,9 @@ struct GgmlAttention {
         for (std::size_t i = 0; i < task.count; i += 16)
             Vec::round_to_bf16(Vec::load_partial(task.weights + i, task.count - i))
                 .store_partial(task.weights + i, task.count - i);
-        for (std::size_t d = 0; d < task.head_dim; d += 16) mix(task, d);
+        std::size_t d = 0;
+        for (; d + 64 <= task.head_dim; d += 64) mix<4>(task, d);
+        for (; d < task.head_dim; d += 16) mix<1>(task, d);
     }
 
 private:
@@ -106,63 +108,39 @@ private:
         for (std::size_t i = 0; i < task.count; ++i) task.weights[i] = task.weights[i] * inverse;
     }
 
-    // Values d .. d + 15 of the result.
+    // Values d .. d + 16 Vectors - 1 of the result, as far as there are so many.
+    template <std::size_t Vectors>
     static void mix(const AttentionTask& task, std::size_t d) {
-        const std::size_t left = task.head_dim - d;
         const std::size_t whole = task.count / step * step;
-        Vec g[4];
+        Vec g[4][Vectors];
         for (std::size_t l = 0; l < 8; ++l) {
-            Vec a[4];
-            for (std::size_t j = 0; j < 4; ++j) {
-                a[j] = Vec::broadcast(0.0f);
-                for (std::size_t i = 8 * j + l; i < whole; i += step) a[j] = weighted(task, i, d, left) + a[j];
-            }
-            const Vec s = (a[0] + a[2]) + (a[1] + a[3]);
-            g[l % 4] = l < 4 ? s : s + g[l % 4];
-        }
-        typename Vec::Wide sum = Vec::Wide::widen((g[0] + g[2]) + (g[1] + g[3]));
-        for (std::size_t i = whole; i < task.count; ++i) sum.add(weighted(task, i, d, left));
-        sum.narrow().store_partial(task.out + d, left);
-    }
-
-    static Vec weighted(const AttentionTask& task, std::size_t i, std::size_t d, std::size_t left) {
-        return Vec::load_partial(row(task.values, task, i) + d, left) * Vec::broadcast(task.weights[i]);
-    }
-};
-
-template <class Vec>
-struct GgmlNearestCodeword {
-    static void run(const NearestTask& task) {
-        for (std::size_t n = 0; n < task.count; ++n) task.codes[n] = search(task, task.residuals[n]);
-    }
-
-private:
-    static std::int32_t search(const NearestTask& task, const float* residual) {
-        float best = -__builtin_inff();
-        std::size_t code = 0;
-        for (std::size_t block = 0; block < count_blocks(task.entries); ++block) {
-            float closeness[block_outputs];
-            closeness_of(task, block, residual).store(closeness);
-            const std::size_t first = block * block_outputs;
-            for (std::size_t l = 0; l < block_outputs && first + l < task.entries; ++l) {
-                if (closeness[l] >= best) {
-                    best = closeness[l];
-                    code = first + l;
-                }
+            Vec a[4][Vectors];
+            for (auto& lane : a)
+                for (Vec& partial : lane) partial = Vec::broadcast(0.0f);
+            for (std::size_t i = l; i < whole; i += step)
+                for (std::size_t j = 0; j < 4; ++j) add_weighted(task, i + 8 * j, d, a[j]);
+            for (std::size_t v = 0; v < Vectors; ++v) {
+                const Vec s = (a[0][v] + a[2][v]) + (a[1][v] + a[3][v]);
+                g[l % 4][v] = l < 4 ? s : s + g[l % 4][v];
             }
         }
-        return static_cast<std::int32_t>(code);
+        for (std::size_t v = 0; v < Vectors; ++v) {
+            const std::size_t left = task.head_dim - d - 16 * v;
+            typename Vec::Wide sum = Vec::Wide::widen((g[0][v] + g[2][v]) + (g[1][v] + g[3][v]));
+            for (std::size_t i = whole; i < task.count; ++i)
+                sum.add(Vec::load_partial(row(task.values, task, i) + d + 16 * v, left) * Vec::broadcast(task.weights[i]));
+            sum.narrow().store_partial(task.out + d + 16 * v, left);
+        }
     }
 
-    static Vec closeness_of(const NearestTask& task, std::size_t block, const float* residual) {
-        const float* entries = task.codebook + block * task.dim * block_outputs;
-        typename Vec::Wide sum = Vec::Wide::zero();
-        for (std::size_t k = 0; k < task.dim; ++k) {
-            const Vec difference = Vec::load(entries + k * block_outputs) - Vec::broadcast(residual[k]);
-            sum.add(difference * difference);
+    template <std::size_t Vectors>
+    static void add_weighted(const AttentionTask& task, std::size_t i, std::size_t d, Vec (&sum)[Vectors]) {
+        const float* value = row(task.values, task, i) + d;
+        const Vec weight = Vec::broadcast(task.weights[i]);
+        for (std::size_t v = 0; v < Vectors; ++v) {
+            const Vec part = Vectors > 1 ? Vec::load(value + 16 * v) : Vec::load_partial(value, task.head_dim - d);
+            sum[v] = part * weight + sum[v];
         }
-        const Vec one = Vec::broadcast(1.0f);
-        return one / (sum.narrow() + one);
     }
 };
 

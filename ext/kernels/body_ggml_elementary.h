@@ -33,15 +33,14 @@ static inline Vec ggml_expm1_not_positive(Vec x) {
     series = one + square * series;
     const Vec t = Vec::broadcast(3.0f) - series * half_r;
     const Vec e = square * ((series - t) / (Vec::broadcast(6.0f) - r * t));
-    const Vec near_zero = r - (r * e - square);
-    const Vec corrected = (r * (e - c) - c) - square;
-    const Vec one_halving = half * (r - corrected) - half;
-    const Vec many_halvings = Vec::add_exponent(one - (corrected - r), k) - one;
+    // The published text writes this three times, with c = 0 where k = 0; only signs that are exact differ.
+    const Vec small = r - ((r * (e - c) - c) - square);
+    const Vec one_halving = half * small - half;
+    const Vec many_halvings = Vec::add_exponent(one + small, k) - one;
     Vec result = Vec::if_less(k, Vec::broadcast(-1.0f), many_halvings, one_halving);
-    result = Vec::if_less(k, Vec::broadcast(-0.5f), result, near_zero);
-    // Adding to an exponent may have lost a NaN; x - x brings it back.
-    result = result + (x - x);
-    result = Vec::if_less(magnitude, constant(0x33000000u), x, result);
+    result = Vec::if_less(k, Vec::broadcast(-0.5f), result, small);
+    // From 2^-25 down it is x; so is NaN, which adding to an exponent may have lost.
+    result = Vec::if_less(constant(0x32ffffffu), magnitude, result, x);
     return Vec::if_less(constant(0x4195b843u), magnitude, Vec::broadcast(-1.0f), result);
 }
 

@@ -9,51 +9,38 @@
 
 namespace mimi {
 
+// Scores of all entries for all vectors: half_norm - chain over k of e[k] r[k].
 template <class Vec>
-struct NearestCodeword {
-    static void run(const NearestTask& task) {
-        for (std::size_t n = 0; n < task.count; n += most_columns)
-            search(task, n, task.count - n < most_columns ? task.count - n : most_columns);
-    }
-
-private:
-    // Vectors that pass over the codebook together, so that it is fetched from memory once for all of them.
-    static constexpr std::size_t most_columns = 64;
-
-    // The best of each lane's entries: every sixteenth of the codebook.
-    struct Best {
-        Vec score = Vec::broadcast(__builtin_inff());
-        Vec block = Vec::broadcast(0.0f);
-    };
-
-    static void search(const NearestTask& task, std::size_t n, std::size_t count) {
-        Best best[most_columns];
+struct CodewordScores {
+    // Calls keep(scores of sixteen entries, their block, n) for `count` vectors from `n` on, blocks in ascending order.
+    template <class Keep>
+    static void run(const NearestTask& task, std::size_t n, std::size_t count, const Keep& keep) {
         const std::size_t blocks = count_blocks(task.entries);
         std::size_t block = 0;
         if (count < Vec::wide_columns) {
             for (; block + Vec::narrow_blocks <= blocks; block += Vec::narrow_blocks)
-                all_columns<Vec::narrow_blocks>(task, n, count, block, best);
+                all_columns<Vec::narrow_blocks>(task, n, count, block, keep);
         } else {
             for (; block + Vec::wide_blocks <= blocks; block += Vec::wide_blocks)
-                all_columns<Vec::wide_blocks>(task, n, count, block, best);
+                all_columns<Vec::wide_blocks>(task, n, count, block, keep);
         }
-        for (; block < blocks; ++block) all_columns<1>(task, n, count, block, best);
-        for (std::size_t c = 0; c < count; ++c) task.codes[n + c] = best_of_lanes(best[c]);
+        for (; block < blocks; ++block) all_columns<1>(task, n, count, block, keep);
     }
 
-    template <std::size_t Blocks>
-    static void all_columns(const NearestTask& task, std::size_t n, std::size_t count, std::size_t block, Best* best) {
+private:
+    template <std::size_t Blocks, class Keep>
+    static void all_columns(const NearestTask& task, std::size_t n, std::size_t count, std::size_t block, const Keep& keep) {
         constexpr std::size_t wide = Blocks == Vec::narrow_blocks ? Vec::narrow_columns : Vec::wide_columns;
         const std::size_t tiles = count / wide;
         const float* next = task.codebook + (block + Blocks) * task.dim * block_outputs;
         std::size_t c = 0;
         for (std::size_t tile = 0; tile < tiles; ++tile, c += wide)
-            scan<Blocks, wide>(task, n + c, block, best + c, NextWeights(next, task.dim, tile, tiles));
-        for (; c < count; ++c) scan<Blocks, 1>(task, n + c, block, best + c, NoWeights());
+            scan<Blocks, wide>(task, n + c, block, keep, NextWeights(next, task.dim, tile, tiles));
+        for (; c < count; ++c) scan<Blocks, 1>(task, n + c, block, keep, NoWeights());
     }
 
-    template <std::size_t Blocks, std::size_t Columns, class Ahead>
-    static void scan(const NearestTask& task, std::size_t n, std::size_t block, Best* best, Ahead ahead) {
+    template <std::size_t Blocks, std::size_t Columns, class Keep, class Ahead>
+    static void scan(const NearestTask& task, std::size_t n, std::size_t block, const Keep& keep, Ahead ahead) {
         const std::size_t block_floats = task.dim * block_outputs;
         const float* entries = task.codebook + block * block_floats;
         const float* residuals[Columns];
@@ -76,7 +63,33 @@ private:
         }
         for (std::size_t b = 0; b < Blocks; ++b)
             for (std::size_t c = 0; c < Columns; ++c)
-                keep_best(Vec::load(task.half_norms + (block + b) * block_outputs) - sum[b][c], block + b, best[c]);
+                keep(Vec::load(task.half_norms + (block + b) * block_outputs) - sum[b][c], block + b, n + c);
+    }
+};
+
+template <class Vec>
+struct NearestCodeword {
+    static void run(const NearestTask& task) {
+        for (std::size_t n = 0; n < task.count; n += most_columns)
+            search(task, n, task.count - n < most_columns ? task.count - n : most_columns);
+    }
+
+private:
+    // Vectors that pass over the codebook together, so that it is fetched from memory once for all of them.
+    static constexpr std::size_t most_columns = 64;
+
+    // The best of each lane's entries: every sixteenth of the codebook.
+    struct Best {
+        Vec score = Vec::broadcast(__builtin_inff());
+        Vec block = Vec::broadcast(0.0f);
+    };
+
+    static void search(const NearestTask& task, std::size_t n, std::size_t count) {
+        Best best[most_columns];
+        CodewordScores<Vec>::run(task, n, count, [&](Vec scores, std::size_t block, std::size_t column) {
+            keep_best(scores, block, best[column - n]);
+        });
+        for (std::size_t c = 0; c < count; ++c) task.codes[n + c] = best_of_lanes(best[c]);
     }
 
     // Blocks come in order, so that of equal scores a lane keeps the first.

@@ -6,6 +6,7 @@
 #include "kernels/body_ggml_attention.h"
 #include "kernels/body_ggml_elementary.h"
 #include "kernels/body_ggml_matmul.h"
+#include "kernels/body_ggml_nearest_codeword.h"
 #include "kernels/body_limits.h"
 #include "kernels/body_matmul.h"
 #include "kernels/body_nearest_codeword.h"

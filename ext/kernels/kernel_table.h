@@ -8,7 +8,8 @@
 // Sums under `ggml` numerics (n elements, of which the last n mod 32 are the tail):
 //   tree32(x, y)  a[j][l] = chain of elements 32b + 8j + l over b; s[l] = (a[0][l] + a[2][l]) + (a[1][l] + a[3][l]);
 //                 t[l] = s[l] + s[l+4]; (t[0] + t[1]) + (t[2] + t[3]); the tail by fma in order
-//   half32(x, y)  the same, but the tail's products are added in double and the result is rounded once more
+//   half32(x, y)  the same, but the tail's products are added in double and the result is rounded once more. Both operands
+//                 hold values of f16, so that f32 holds every product
 #pragma once
 
 #include <cstddef>
@@ -26,12 +27,18 @@ constexpr std::size_t count_blocks(std::size_t outputs) {
 // Elements of one block of tree32 and half32.
 constexpr std::size_t tree_elements = 32;
 
-// Weights of tree sums lie in the order of their chains: of a segment of `whole` elements (a multiple of 32), the element that
-// lies at `position` is number tree_element(position, whole). Elements of the tail stay where they are.
+// Weights of tree sums lie in the order in which the tree takes them in: of a segment of `whole` elements (a multiple of 32),
+// the element that lies at `position` is number tree_element(position, whole). Chains a[0][l] and a[2][l] lie interleaved,
+// then a[1][l] and a[3][l], for l = 0, 4, 1, 5, 2, 6, 3, 7: the sum of two neighbours is a sum of the tree, on every level of
+// it. Elements of the tail stay where they are.
+constexpr std::size_t tree_chains = 32;
+
 constexpr std::size_t tree_element(std::size_t position, std::size_t whole) {
-    const std::size_t chain_length = whole / tree_elements;
-    const std::size_t chain = position / chain_length;
-    return tree_elements * (position % chain_length) + 8 * (chain % 4) + chain / 4;
+    const std::size_t pair_elements = whole / (tree_chains / 2);
+    const std::size_t pair = position / pair_elements;
+    const std::size_t element = position % pair_elements;
+    const std::size_t lane = pair / 4 + 4 * (pair / 2 % 2);
+    return tree_elements * (element / 2) + 8 * (pair % 2 + 2 * (element % 2)) + lane;
 }
 
 // A range of output blocks of one matrix product.
@@ -111,10 +118,12 @@ struct AttentionTask {
 struct NearestTask {
     const float* codebook;    // [block][k][block_outputs], zero beyond `entries`
     const float* half_norms;  // [entries rounded up to whole blocks]: |e|^2 / 2, +inf beyond `entries`
+    float longest_half_norm;  // the largest of them up to `entries`
     std::size_t entries;
     std::size_t dim;
     const float* const* residuals;  // [n] -> dim floats
     std::size_t count;
+    float* scores;        // scratch, [count][entries rounded up to whole blocks]
     std::int32_t* codes;  // [n]
 };
 
@@ -122,7 +131,7 @@ struct KernelTable {
     const char* isa;
     // Linear layers and transposed convs. kyutai: each segment one chain. ggml: tree32.
     void (*matmul)(const MatmulTask& task);
-    // Other convs and the quantiser's projections. kyutai: each segment one chain. ggml: half32.
+    // Other convs and the quantiser's projections. kyutai: each segment one chain. ggml: half32, after round_conv_operand.
     void (*conv_matmul)(const MatmulTask& task);
     // The same as `matmul` under `kyutai` over weights of f16 or bf16, each widened to f32 first, which is exact.
     void (*matmul_f16)(const MatmulTask& task);

@@ -9,7 +9,8 @@
 namespace mimi {
 
 struct Avx2Vec {
-    static constexpr std::size_t wide_blocks = 1, wide_columns = 6, narrow_blocks = 2, narrow_columns = 2, short_columns = 2;
+    static constexpr bool in_registers = true;
+    static constexpr std::size_t wide_blocks = 1, wide_columns = 6, narrow_blocks = 2, narrow_columns = 2, short_columns = 3;
 
     __m256 low, high;
 
@@ -120,6 +121,12 @@ struct Avx2Vec {
         void add(Avx2Vec a) {
             const Wide wide = widen(a);
             for (int i = 0; i < 4; ++i) part[i] = _mm256_add_pd(part[i], wide.part[i]);
+        }
+        // Adds weights[l] x, whose product double holds exactly.
+        void add_product(const float* weights, float x) {
+            const __m256d value = _mm256_set1_pd(static_cast<double>(x));
+            for (int i = 0; i < 4; ++i)
+                part[i] = _mm256_fmadd_pd(_mm256_cvtps_pd(_mm_loadu_ps(weights + 4 * i)), value, part[i]);
         }
         Avx2Vec narrow() const {
             return {_mm256_set_m128(_mm256_cvtpd_ps(part[1]), _mm256_cvtpd_ps(part[0])),

@@ -9,6 +9,7 @@
 namespace mimi {
 
 struct Avx512Vec {
+    static constexpr bool in_registers = true;
     static constexpr std::size_t wide_blocks = 2, wide_columns = 8, narrow_blocks = 4, narrow_columns = 2, short_columns = 4;
 
     __m512 v;
@@ -85,6 +86,12 @@ struct Avx512Vec {
             const Wide wide = widen(a);
             low = _mm512_add_pd(low, wide.low);
             high = _mm512_add_pd(high, wide.high);
+        }
+        // Adds weights[l] x, whose product double holds exactly.
+        void add_product(const float* weights, float x) {
+            const __m512d value = _mm512_set1_pd(static_cast<double>(x));
+            low = _mm512_fmadd_pd(_mm512_cvtps_pd(_mm256_loadu_ps(weights)), value, low);
+            high = _mm512_fmadd_pd(_mm512_cvtps_pd(_mm256_loadu_ps(weights + 8)), value, high);
         }
         Avx512Vec narrow() const {
             return {_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1)};

@@ -10,6 +10,7 @@
 namespace mimi {
 
 struct ScalarVec {
+    static constexpr bool in_registers = false;
     // Register tile of the matrix product: blocks of 16 outputs by columns.
     static constexpr std::size_t wide_blocks = 1, wide_columns = 4, narrow_blocks = 1, narrow_columns = 1, short_columns = 2;
 
@@ -110,6 +111,10 @@ struct ScalarVec {
         }
         void add(ScalarVec a) {
             for (int l = 0; l < 16; ++l) lane[l] = lane[l] + static_cast<double>(a.lane[l]);
+        }
+        // Adds weights[l] x, whose product double holds exactly.
+        void add_product(const float* weights, float x) {
+            for (int l = 0; l < 16; ++l) lane[l] = lane[l] + static_cast<double>(weights[l]) * static_cast<double>(x);
         }
         ScalarVec narrow() const {
             return make([&](int l) { return static_cast<float>(lane[l]); });

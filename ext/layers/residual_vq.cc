@@ -20,12 +20,14 @@ Codebook::Codebook(std::span<const float> codewords, std::size_t entries, std::s
             norm += static_cast<double>(value) * static_cast<double>(value);
         }
         half_norms_.data()[entry] = static_cast<float>(norm / 2.0);
+        longest_half_norm_ = std::max(longest_half_norm_, half_norms_.data()[entry]);
     }
 }
 
-void Codebook::nearest(const KernelTable& kernels, const float* const* residuals, std::size_t count,
+void Codebook::nearest(const KernelTable& kernels, const float* const* residuals, std::size_t count, float* scores,
                        std::int32_t* codes) const {
-    kernels.nearest_codeword({values_.data(), half_norms_.data(), entries_, dim_, residuals, count, codes});
+    kernels.nearest_codeword(
+        {values_.data(), half_norms_.data(), longest_half_norm_, entries_, dim_, residuals, count, scores, codes});
 }
 
 ResidualVq::ResidualVq(Linear input_projection, Linear output_projection, std::vector<Codebook> codebooks)
@@ -47,11 +49,14 @@ void ResidualVq::encode(const StepContext& context, const Activations& latent, s
     input_projection_.step(context, latent, residual);
     const float** residuals = context.scratch.take_array<const float*>(latent.lanes);
     std::int32_t* chosen = context.scratch.take_array<std::int32_t>(latent.lanes);
+    std::size_t score_floats = 0;
+    for (const Codebook& codebook : codebooks_) score_floats = std::max(score_floats, codebook.score_floats());
+    float* scores = context.scratch.take(latent.lanes * score_floats);
     for (std::size_t lane = 0; lane < latent.lanes; ++lane) residuals[lane] = residual.row(lane, 0);
     context.pool.run_ranges(latent.lanes, [&](std::size_t begin, std::size_t end) {
         for (std::size_t level = 0; level < levels; ++level) {
             const Codebook& codebook = codebooks_[level];
-            codebook.nearest(context.kernels, residuals + begin, end - begin, chosen + begin);
+            codebook.nearest(context.kernels, residuals + begin, end - begin, scores + begin * score_floats, chosen + begin);
             for (std::size_t lane = begin; lane < end; ++lane) {
                 codes[lane * code_stride + level] = chosen[lane];
                 float* left = residual.row(lane, 0);

@@ -24,8 +24,10 @@ public:
         const std::size_t entry = static_cast<std::size_t>(code);
         return values_.data()[(entry / block_outputs * dim_ + k) * block_outputs + entry % block_outputs];
     }
-    // codes[n] = nearest codeword of residuals[n] (dim() floats each).
-    void nearest(const KernelTable& kernels, const float* const* residuals, std::size_t count, std::int32_t* codes) const;
+    // codes[n] = nearest codeword of residuals[n] (dim() floats each); `scores` is scratch, score_floats() for each.
+    void nearest(const KernelTable& kernels, const float* const* residuals, std::size_t count, float* scores,
+                 std::int32_t* codes) const;
+    std::size_t score_floats() const { return half_norms_.size(); }
     std::size_t size_bytes() const { return values_.size_bytes() + half_norms_.size_bytes(); }
 
 private:
@@ -33,6 +35,7 @@ private:
     std::size_t dim_;
     AlignedBuffer values_;
     AlignedBuffer half_norms_;  // |codeword|^2 / 2, summed in double and rounded once
+    float longest_half_norm_ = 0.0f;
 };
 
 class ResidualVq {

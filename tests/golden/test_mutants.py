@@ -55,8 +55,8 @@ MUTANTS = [
     Mutant(
         "lanes of a dot product added in another order",
         MATMUL,
-        "(t[0][b][n] + t[1][b][n]) + (t[2][b][n] + t[3][b][n])",
-        "(t[0][b][n] + t[2][b][n]) + (t[1][b][n] + t[3][b][n])",
+        "(t[i] + t[i + sums]) + (t[i + 2 * sums] + t[i + 3 * sums])",
+        "(t[i] + t[i + 2 * sums]) + (t[i + sums] + t[i + 3 * sums])",
         "encoder.model.1",
     ),
     # Rounding a conv's inputs to f16 hides an ULP of ELU; transposed convs take them as they are.
@@ -70,8 +70,8 @@ MUTANTS = [
     Mutant(
         "dot products not fused",
         MATMUL,
-        "Vec::fma(w[b], value, chain[c][b][n])",
-        "w[b] * value + chain[c][b][n]",
+        "Vec::fma(w[b], value, partial)",
+        "w[b] * value + partial",
         "encoder.transformer",
     ),
     Mutant("variance in f32", ATTENTION, "double squares = 0.0", "float squares = 0.0f", "encoder.transformer"),

@@ -88,12 +88,30 @@ def test_matmul_is_tree32_and_half32(kernels: Kernels, rng: np.random.Generator,
     assert same_bits(found, ggml.dot16(weights, columns[:, np.newaxis]))
 
 
+@pytest.mark.parametrize("count", [4, 17, 66])
+@pytest.mark.parametrize("reduction", [32, 64, 128, 192, 2048, 2090])
+def test_every_tile_sums_alike(kernels: Kernels, rng: np.random.Generator, reduction: int, count: int):
+    """Short, middling and long chains, and more columns than pass over the weights together."""
+    weights = ggml.half(rng.standard_normal((37, reduction)).astype(F32))
+    columns = ggml.half(rng.standard_normal((count, reduction)).astype(F32))
+    assert same_bits(kernels.matmul(weights, columns), ggml.dot32(weights, columns[:, np.newaxis]))
+    assert same_bits(kernels.matmul(weights, columns, conv_operands=True), ggml.dot16(weights, columns[:, np.newaxis]))
+
+
 @pytest.mark.parametrize("segment", [1, 20, 64, 96])
 def test_segments_are_summed_on_their_own(kernels: Kernels, rng: np.random.Generator, segment: int):
     """A transposed conv's taps: each a sum of its own, older first."""
     weights = rng.standard_normal((18, 2 * segment)).astype(F32)
     columns = rng.standard_normal((5, 2 * segment)).astype(F32)
     parts = [ggml.dot32(weights[:, at : at + segment], columns[:, np.newaxis, at : at + segment]) for at in (0, segment)]
+    assert same_bits(kernels.matmul(weights, columns, segment=segment), parts[0] + parts[1])
+
+
+@pytest.mark.parametrize("segment", [160, 2048])
+def test_a_last_segment_of_nothing_but_a_tail(kernels: Kernels, rng: np.random.Generator, segment: int):
+    weights = rng.standard_normal((18, segment + 9)).astype(F32)
+    columns = rng.standard_normal((9, segment + 9)).astype(F32)
+    parts = [ggml.dot32(weights[:, part], columns[:, np.newaxis, part]) for part in (np.s_[:segment], np.s_[segment:])]
     assert same_bits(kernels.matmul(weights, columns, segment=segment), parts[0] + parts[1])
 
 
@@ -132,6 +150,17 @@ def test_attention(kernels: Kernels, rng: np.random.Generator, head_dim: int, sl
 def test_nearest_codeword(kernels: Kernels, rng: np.random.Generator, entries: int, count: int):
     codewords = rng.standard_normal((entries, 24)).astype(F32)
     residuals = rng.standard_normal((count, 24)).astype(F32)
+    found = kernels.nearest_codeword(codewords, residuals)
+    assert found == [ggml.nearest(codewords, residual) for residual in residuals]
+
+
+@pytest.mark.parametrize("dim", [8, 256])
+@pytest.mark.parametrize("length", [0.0, 1e-20, 1.0, 90.0, 1e18])
+def test_nearest_codeword_among_many_nearly_as_near(kernels: Kernels, rng: np.random.Generator, dim: int, length: float):
+    """Codewords a few ULP apart, of which rounding decides, near to and far from where they crowd."""
+    crowd = np.repeat(rng.standard_normal((4, dim)).astype(F32), 50, axis=0)
+    codewords = (crowd.view(np.int32) + rng.integers(-2, 3, crowd.shape, np.int32)).view(F32)
+    residuals = (codewords[[3, 60, 130]] + length * rng.standard_normal((3, dim))).astype(F32)
     found = kernels.nearest_codeword(codewords, residuals)
     assert found == [ggml.nearest(codewords, residual) for residual in residuals]
 
