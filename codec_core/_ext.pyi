@@ -35,10 +35,20 @@ class GgufFile:
         The elements of an array: strings as such, numbers as the bytes they are in the file.
         """
 
+    def payload(self, name: str) -> bytes:
+        """A tensor's payload as it lies in the file."""
+
     def rows(self, name: str, first_row: int, rows: int) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]:
         """
         Rows of a tensor of f32, f16, bf16, q8_0, q4_0 or q4_k as float32 [rows, dims[0]]; finite.
         """
+
+def check_language_model(file: GgufFile) -> dict[str, Any]:
+    """
+    Checks a language model's file completely, values included, and returns its sizes.
+
+    Memory use does not grow with the file. Raises ModelContractError, ModelFormatError or ModelAccessError.
+    """
 
 def inspect_model(path: str) -> dict[str, Any]:
     """
@@ -210,9 +220,11 @@ class LanguageModel:
     """A loaded language model: immutable, shared by every session."""
 
     @staticmethod
-    def open(path: str, isa: str = "", threads: int = 1) -> LanguageModel:
+    def open(path: str, isa: str = "", threads: int = 1, ram_budget_bytes: int = 0) -> LanguageModel:
         """
         Reads, checks and packs a GGUF file of the enriched form. Empty `isa`: the best here.
+
+        `ram_budget_bytes`: most bytes of weights in memory, 0 for no limit.
         """
 
     @property
@@ -227,6 +239,8 @@ class LanguageModel:
     def threads(self) -> int: ...
     @property
     def weights_bytes(self) -> int: ...
+    @property
+    def window_plan(self, /) -> dict[str, int]: ...
     @property
     def state_bytes(self) -> int: ...
     @property

@@ -26,9 +26,9 @@ struct LanguageModelOptions {
 
 class LanguageModel {
 public:
-    // Reads, checks and packs the file at `path`. Afterwards it is closed, unless matrices pass through the tensor window; then it
-    // must stay as it is, and a step may fail with model_access. Errors: model_access, model_format, model_contract, setting,
-    // unavailable.
+    // Reads, checks and packs the file at `path`. Afterwards it is closed, unless matrices pass through the tensor window; then
+    // it must stay as it is, and a step may fail with model_access. Errors: model_access, model_format, model_contract,
+    // setting, unavailable.
     static std::shared_ptr<const LanguageModel> open(const std::string& path, const LanguageModelOptions& options);
 
     LanguageModel(const GgufReader& file, const LanguageModelOptions& options);

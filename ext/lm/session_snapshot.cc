@@ -46,7 +46,8 @@ public:
         const std::uint64_t most = (bytes_.size() - at_) / sizeof(Value);
         if (count > most) refuse(field, std::to_string(count) + " values", "at most " + std::to_string(most));
         std::vector<Value> values(static_cast<std::size_t>(count));
-        std::memcpy(values.data(), take(values.size() * sizeof(Value), field), values.size() * sizeof(Value));
+        const char* stored = take(values.size() * sizeof(Value), field);
+        if (!values.empty()) std::memcpy(values.data(), stored, values.size() * sizeof(Value));
         return values;
     }
     std::string rest() const { return bytes_.substr(at_); }

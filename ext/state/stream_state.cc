@@ -80,7 +80,7 @@ void StreamState::load(const std::string& bytes) {
         throw Error(ErrorCode::snapshot, "snapshot state size", std::to_string(bytes.size()) + " bytes",
                     std::to_string(saved_bytes(position)) + " at this position");
     std::vector<float> values((bytes.size() - sizeof position) / sizeof(float));
-    std::memcpy(values.data(), bytes.data() + sizeof position, values.size() * sizeof(float));
+    if (!values.empty()) std::memcpy(values.data(), bytes.data() + sizeof position, values.size() * sizeof(float));
     if (!all_finite(values.data(), values.size()))
         throw Error(ErrorCode::snapshot, "snapshot state", "a value that is not finite", "finite values");
 
