@@ -44,7 +44,7 @@ Reader = Callable[[Path], tuple[dict[str, Any], dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tokenizer for the models' text tokens. Without a normaliser: the public gguf package takes minutes to read its table."""
+    """A tokenizer for the text tokens. Without a normaliser: the public gguf package takes minutes to read its table."""
     path = tmp_path_factory.mktemp("words") / "words.model"
     return train_tokenizer(path, normalization_rule_name="identity")
 
