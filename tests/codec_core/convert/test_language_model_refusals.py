@@ -1,4 +1,4 @@
-"""Language models that are not converted: tensors, configurations and tokenizers that do not fit together, by name and number."""
+"""Language models that are not converted: what does not fit together is told by name and number."""
 
 from __future__ import annotations
 
