@@ -48,5 +48,7 @@ def test_narrowing_to_bf16_is_that_of_the_public_package(rng: np.random.Generato
     values = np.concatenate([bits.view(np.float32), [0, -0.0, 1 + 2**-8, 1 + 3 * 2**-8, 1e-40, np.inf, -np.inf]]).astype("<f4")
     assert narrow(values, "bf16", "x").tobytes() == gguf.quants.quantize(values, gguf.GGMLQuantizationType.BF16).tobytes()
     assert np.isnan(widen(narrow(np.array([np.nan], np.float32), "bf16", "x").tobytes(), "bf16")).all()
-    with pytest.raises(CheckpointError, match=r"tensor 'w': found 3.40282346638528\d+e\+38, expected values within 3.39e38 for bf16"):
+    with pytest.raises(
+        CheckpointError, match=r"tensor 'w': found 3.40282346638528\d+e\+38, expected values within 3.39e38 for bf16"
+    ):
         narrow(np.array([0, np.finfo(np.float32).max], np.float32), "bf16", "w")
