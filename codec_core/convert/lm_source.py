@@ -116,9 +116,7 @@ def plan_lm_tensors(
     seen: set[str] = set()
     for part in parts:
         if part.name in seen:
-            raise CheckpointError(
-                f"tensor {shown(PREFIX + part.name)}", "it twice, fused and by itself, or so", "every tensor once"
-            )
+            raise CheckpointError(f"tensor {shown(PREFIX + part.name)}", "a second one", "every tensor once")
         seen.add(part.name)
     return [_planned(file, part, dtype) for part in sorted(parts, key=lambda part: in_order(part.name))]
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gguf
 import numpy as np
 import pytest
 from hypothesis import given
@@ -39,3 +40,15 @@ def test_the_same_type_is_the_same_bytes() -> None:
     pieces = [b"any", b"thing"]
     assert all(a is b for a, b in zip(recode(pieces, "f16", "f16", "x"), pieces, strict=True))
     assert b"".join(recode([b"\x00\x3c"], "f16", "f32", "x")) == np.float32(1).tobytes()
+
+
+def test_narrowing_to_bf16_is_that_of_the_public_package(rng: np.random.Generator) -> None:
+    bits = rng.integers(0, 1 << 32, 100_000, np.uint64).astype(np.uint32)
+    bits = bits[(bits & 0x7F800000) < 0x7F000000]
+    values = np.concatenate([bits.view(np.float32), [0, -0.0, 1 + 2**-8, 1 + 3 * 2**-8, 1e-40, np.inf, -np.inf]]).astype("<f4")
+    assert narrow(values, "bf16", "x").tobytes() == gguf.quants.quantize(values, gguf.GGMLQuantizationType.BF16).tobytes()
+    assert np.isnan(widen(narrow(np.array([np.nan], np.float32), "bf16", "x").tobytes(), "bf16")).all()
+    with pytest.raises(
+        CheckpointError, match=r"tensor 'w': found 3.40282346638528\d+e\+38, expected values within 3.39e38 for bf16"
+    ):
+        narrow(np.array([0, np.finfo(np.float32).max], np.float32), "bf16", "w")
