@@ -26,7 +26,8 @@ GOLDEN: Final[dict[tuple[str, str], str]] = {
 def signal(frame_samples: int) -> npt.NDArray[np.float32]:
     """Make the test's sound, float32 [FRAMES, frame_samples]: noise by integer arithmetic, the same on any machine."""
     states = np.arange(1, FRAMES * frame_samples + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return ((states >> np.uint64(48)).astype(np.float32) / 65_536 - np.float32(0.5)).reshape(FRAMES, frame_samples)
+    samples: npt.NDArray[np.float32] = (states >> np.uint64(48)).astype(np.float32) / np.float32(65_536) - np.float32(0.5)
+    return samples.reshape(FRAMES, frame_samples)
 
 
 async def run_self_test(executor: CodecExecutor, model: CodecModel) -> tuple[str, str]:
