@@ -17,6 +17,7 @@ from codec_core.convert import convert_model
 from codec_core.synth import PRESETS, write_synthetic
 from codec_core.synth_tensors import SynthPreset
 from tests.engine_build import Engine
+from tests.redis_process import running_redis
 
 SEED = int(os.environ.get("MIMI_TEST_SEED", "20261130"))
 
@@ -122,3 +123,10 @@ def pcm(rng: np.random.Generator) -> np.ndarray:
     at_s = np.arange(40 * 1920 + 700) / 24000
     tone = 0.3 * np.sin(2 * np.pi * (140 + 90 * at_s) * at_s) * (0.6 + 0.4 * np.sin(5 * at_s))
     return (tone + 0.05 * rng.standard_normal(len(at_s))).astype(np.float32)
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One Redis for all tests, which have keys of their own."""
+    with running_redis(tmp_path_factory.mktemp("redis")) as url:
+        yield url

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
 import signal
-import subprocess
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -213,23 +209,6 @@ async def test_many_streams_drain_and_go_on(replica, resuming, tiny_model, speec
     async with httpx.AsyncClient(base_url=second.url) as http:
         load = (await http.get("/v1/info")).json()["load"]
     assert (load["parked"], load["streams"]) == (0, 0)
-
-
-@pytest.fixture
-def redis_url(tmp_path: Path) -> Iterator[str]:
-    """A Redis of the test's own, on a socket in its folder."""
-    program = shutil.which("redis-server")
-    if program is None:
-        pytest.skip("redis-server is not installed (apt-get install redis-server)")
-    pytest.importorskip("redis", reason="the package redis is not installed: pip install '.[redis]'")
-    path = tmp_path / "redis"
-    command = [program, "--port", "0", "--unixsocket", str(path), "--save", "", "--dir", str(tmp_path)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    while not path.exists():
-        time.sleep(0.02)
-    yield f"unix://{path}"
-    process.terminate()
-    process.wait()
 
 
 async def test_redis_keeps_streams_as_a_directory_does(replica, resuming, tiny_model, speech, redis_url):
