@@ -25,6 +25,7 @@ async def stream_microphone(page, seconds: float) -> None:
 
 @pytest.mark.parametrize("rate_hz", [44_100, 48_000])
 async def test_the_microphone_becomes_the_codes_of_the_library(service, tiny_model, open_page, rate_hz):
+    """ANCHORS B9, B11: at the rate that the browser has."""
     page = await open_page(service, rate_hz=rate_hz)
     await page.tab.fill("#levels", "6")
     await stream_microphone(page, STREAM_S)
@@ -43,6 +44,7 @@ async def test_the_microphone_becomes_the_codes_of_the_library(service, tiny_mod
 
 @pytest.mark.parametrize("rate_hz", [44_100, 48_000])
 async def test_the_echo_is_played_without_gaps_as_the_server_sent_it(service, tiny_model, open_page, rate_hz):
+    """ANCHORS B6: one ring of samples, no player of pieces."""
     page = await open_page(service, rate_hz=rate_hz, listening=True)
     await page.tab.get_by_label("Codes and echo").check()
     for _ in range(ATTEMPTS):
