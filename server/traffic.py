@@ -62,8 +62,11 @@ class TrafficMiddleware:
         except asyncio.CancelledError:
             # Nobody but uvicorn cancels this task, when it has waited long enough for it to end.
             log.warning("a connection was cut off: its time was over when the service went down")
-            if scope["type"] == "http" and not meter.status:
-                await refusal_response(self._going_down(), {"connection": "close"})(scope, meter.receive, meter.send)
+            refusal = refusal_response(self._going_down(), {"connection": "close"})
+            if not meter.has_answered and scope["type"] == "http":
+                await refusal(scope, meter.receive, meter.send)
+            elif not meter.has_answered:
+                await WebSocket(scope, meter.receive, meter.send).send_denial_response(refusal)
 
     async def _serve_websocket(self, scope: Scope, meter: _Meter, client: str) -> None:
         try:
@@ -104,6 +107,7 @@ class _Meter:
         self.received_bytes = 0
         self.sent_bytes = 0
         self.status = 0
+        self.has_answered = False
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -122,6 +126,7 @@ class _Meter:
             self.status = message["status"]
             named = (value for name, value in message.get("headers", ()) if name == ERROR_HEADER.encode())
             self._tell_error(next(named, b"").decode())
+        self.has_answered = True
         size_bytes = _size_bytes(message)
         self.sent_bytes += size_bytes
         self._metrics.sent(self._transport, size_bytes)

@@ -103,6 +103,11 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         self.addresses.closed(self._counted_as)
         super().connection_lost(exc)
 
+    def shutdown(self) -> None:
+        """Close the connection; a handshake that is not over is left to the application, which refuses it by name."""
+        if self.handshake_complete:
+            super().shutdown()
+
     def data_received(self, data: bytes) -> None:
         """Take bytes from the socket."""
         self._unparsed += data

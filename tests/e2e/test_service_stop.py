@@ -23,7 +23,7 @@ UPLOAD = (
 )
 PROBE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 STOP = ("--drain-timeout-ms", "100", "--stop-timeout-ms")
-SOON, LATER = (*STOP, "900"), (*STOP, "4500")
+SOON, LATER = (*STOP, "900"), (*STOP, "9000")
 MACHINE_S = 20
 """What a machine that does other work may take to end a process that has nothing left to do."""
 
@@ -31,7 +31,7 @@ MACHINE_S = 20
 async def ended(service) -> int:
     """Send SIGTERM; return the exit status, which must come within the time for it and the machine's."""
     service.process.send_signal(signal.SIGTERM)
-    limit_s = longest_stop_s(Settings(drain_timeout_ms=100, stop_timeout_ms=4500)) + MACHINE_S
+    limit_s = longest_stop_s(Settings(drain_timeout_ms=100, stop_timeout_ms=9000)) + MACHINE_S
     return await asyncio.to_thread(service.process.wait, limit_s)
 
 
