@@ -76,7 +76,9 @@ def create_app(settings: Settings, model: CodecModel) -> FastAPI:
     app.add_middleware(AccessMiddleware, access=access)
     # Further out than the keys: a browser asks for its leave without a key, and may read the refusal of one.
     allow_origins(app, settings)
-    app.add_middleware(TrafficMiddleware, metrics=service.metrics, gate=service.gate)
+    app.add_middleware(
+        TrafficMiddleware, metrics=service.metrics, gate=service.gate, going_down=service.registry.draining_error
+    )
     for endpoint in (stream_endpoint, rest_endpoint, token_endpoint, health_endpoint, description_endpoint, page_endpoint):
         app.include_router(endpoint.router)
     openapi.describe(app)

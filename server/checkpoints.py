@@ -74,6 +74,7 @@ class Checkpoints:
         self._capturing = ThreadPoolExecutor(1, thread_name_prefix="snapshots")
         self._storing = ThreadPoolExecutor(STORE_THREADS, thread_name_prefix="store")
         self._making = asyncio.Lock()
+        self._saving = asyncio.Semaphore(STORE_THREADS)
         self._records: dict[str, _Record] = {}
         self.problem: str | None = None
         """Why the last snapshot could not be written; ``None`` while they can."""
@@ -101,12 +102,18 @@ class Checkpoints:
         record.writing = asyncio.create_task(self._write_and_tell(stream, snapshot, record))
 
     async def save(self, stream: LiveStream) -> bool:
-        """Save a stream whose worker has stopped; say whether that worked."""
+        """Save a stream whose worker has stopped, if it is not over; say whether that worked."""
         if self.store is None:
             return False
         await self.settle(stream)
-        async with self._making:
-            return await self._write(stream, await self._captured(stream), self._record(stream))
+        # Several at a time: when the service goes down all streams are saved, and none of them runs any more.
+        async with self._saving:
+            try:
+                snapshot = await self._captured(stream)
+            except CodecError as error:
+                log.warning("stream %s could not be saved: %s", stream.lineage.stream_id, error)
+                return False
+            return await self._write(stream, snapshot, self._record(stream))
 
     async def load(self, stream_id: str) -> StreamSnapshot | None:
         """Find a stream's snapshot.
@@ -184,8 +191,8 @@ class Checkpoints:
         async with self._making:
             if self.store is not None:
                 await self._best_effort(self.store.close)
-            self._capturing.shutdown()
-            self._storing.shutdown()
+            for threads in (self._capturing, self._storing):
+                await asyncio.to_thread(threads.shutdown)
 
     def _record(self, stream: LiveStream) -> _Record:
         return self._records.setdefault(stream.lineage.stream_id, _Record())
@@ -212,6 +219,9 @@ class Checkpoints:
         try:
             await _in_thread(self._storing, self._pack_and_save, snapshot)
         except FencedError:
+            if snapshot.lineage.generation < stream.lineage.generation:
+                # It was this process that has claimed the stream meanwhile, for a client that came back.
+                return await self._write(stream, replace(snapshot, lineage=replace(stream.lineage)), record)
             self._on_fenced(stream)
         except (OSError, CodecError) as error:
             log.warning("stream %s could not be saved: %s", snapshot.lineage.stream_id, error)

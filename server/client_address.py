@@ -13,6 +13,7 @@ from codec_core.errors import SettingError
 IPV6_PREFIX_BITS: Final = 64
 """What one subscriber has of IPv6; single addresses of it cost nothing and are not told apart."""
 UNKNOWN: Final = "unknown"
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def client_of(connection: HTTPConnection) -> str:
@@ -35,6 +36,17 @@ def client_name(host: str) -> str:
             return str(address.ipv4_mapped)
         return str(ipaddress.ip_network((int(address), IPV6_PREFIX_BITS), strict=False))
     return str(address)
+
+
+def is_in(host: str, networks: Iterable[Network]) -> bool:
+    """Tell whether a peer's address is in one of these networks."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return any(address in network for network in networks)
 
 
 def checked_proxies(proxies: Iterable[str]) -> list[str]:

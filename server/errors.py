@@ -4,39 +4,40 @@
 
     CodecError
     └── ServiceError
-        ├── CapacityError          capacity           every place of this kind is taken
-        ├── AddressCapacityError   address_capacity   every place that one address may have is taken
-        ├── HandshakeRateError     handshake_rate     more handshakes from one address than it may make
-        ├── ConnectionsError       connections        as many connections as the service may have
-        ├── DrainingError          draining           the service is going down and takes nothing new
-        ├── UnauthorizedError      unauthorized       no key, or an unknown one, where one is asked for
-        ├── TokenExpiredError      token_expired      a token that was good until a while ago
-        ├── TokenScopeError        token_scope        a token for another part of the service
-        ├── ForbiddenOriginError   forbidden_origin   a browser page of another origin
-        ├── ProtocolError          protocol           a message that is malformed, unknown or illegal now
-        ├── WrongKindError         wrong_kind         text where binary is due, or the other way round
-        ├── PayloadError           payload            a binary message that is not whole samples or whole frames
-        ├── MessageTooBigError     message_too_big    a WebSocket message above the limit
-        ├── MessageFloodError      message_flood      more fragments of one message than a session may have waiting
-        ├── ControlRateError       control_rate       more flush, reset and ping messages than a session may send
-        ├── NotOfferedError        not_offered        a part of the protocol that this build does not offer
-        ├── HelloTimeoutError      hello_timeout      no settings within the time for them
-        ├── IdleTimeoutError       idle_timeout       nothing heard for too long
-        ├── SessionTimeoutError    session_timeout    the longest time a session may last is over
-        ├── TooSlowError           too_slow           the peer does not read what it is sent
-        ├── OverloadedError        overloaded         the service is too late with its answers
-        ├── ResumeRefusedError     resume_refused     a resume token that is not good, or no longer
-        ├── ResumeLostError        resume_lost        a resume that needs answers which are no longer held
-        ├── TakenOverError         taken_over         the stream goes on over another connection
-        ├── SnapshotStoreError     snapshot_store     snapshots cannot be read or written now
-        ├── RequestTimeoutError    request_timeout    a request that does not arrive in time
-        ├── BodyTimeoutError       body_timeout       a request body that does not arrive in time
-        ├── BodyTooLargeError      body_too_large     a request body, or the clip in it, above the limit
-        ├── UnsupportedMediaError  unsupported_media  a Content-Type that is not taken
-        ├── NotAcceptableError     not_acceptable     an Accept that names nothing that can be made
-        ├── NotFoundError          not_found          no such path
-        ├── MethodError            method             a path that does not take this method
-        └── UpgradeRequiredError   upgrade_required   a plain request where a WebSocket handshake is due
+        ├── CapacityError           capacity            every place of this kind is taken
+        ├── AddressCapacityError    address_capacity    every place that one address may have is taken
+        ├── HandshakeRateError      handshake_rate      more handshakes from one address than it may make
+        ├── ConnectionsError        connections         as many connections as the service may have
+        ├── AddressConnectionsError address_connections as many connections as one address may have
+        ├── DrainingError           draining            the service is going down and takes nothing new
+        ├── UnauthorizedError       unauthorized        no key, or an unknown one, where one is asked for
+        ├── TokenExpiredError       token_expired       a token that was good until a while ago
+        ├── TokenScopeError         token_scope         a token for another part of the service
+        ├── ForbiddenOriginError    forbidden_origin    a browser page of another origin
+        ├── ProtocolError           protocol            a message that is malformed, unknown or illegal now
+        ├── WrongKindError          wrong_kind          text where binary is due, or the other way round
+        ├── PayloadError            payload             a binary message that is not whole samples or whole frames
+        ├── MessageTooBigError      message_too_big     a WebSocket message above the limit
+        ├── MessageFloodError       message_flood       more fragments of one message than a session may have waiting
+        ├── ControlRateError        control_rate        more flush, reset and ping messages than a session may send
+        ├── NotOfferedError         not_offered         a part of the protocol that this build does not offer
+        ├── HelloTimeoutError       hello_timeout       no settings within the time for them
+        ├── IdleTimeoutError        idle_timeout        nothing heard for too long
+        ├── SessionTimeoutError     session_timeout     the longest time a session may last is over
+        ├── TooSlowError            too_slow            the peer does not read what it is sent
+        ├── OverloadedError         overloaded          the service is too late with its answers
+        ├── ResumeRefusedError      resume_refused      a resume token that is not good, or no longer
+        ├── ResumeLostError         resume_lost         a resume that needs answers which are no longer held
+        ├── TakenOverError          taken_over          the stream goes on over another connection
+        ├── SnapshotStoreError      snapshot_store      snapshots cannot be read or written now
+        ├── RequestTimeoutError     request_timeout     a request that does not arrive in time
+        ├── BodyTimeoutError        body_timeout        a request body that does not arrive in time
+        ├── BodyTooLargeError       body_too_large      a request body, or the clip in it, above the limit
+        ├── UnsupportedMediaError   unsupported_media   a Content-Type that is not taken
+        ├── NotAcceptableError      not_acceptable      an Accept that names nothing that can be made
+        ├── NotFoundError           not_found           no such path
+        ├── MethodError             method              a path that does not take this method
+        └── UpgradeRequiredError    upgrade_required    a plain request where a WebSocket handshake is due
 
 Every class has one row in :mod:`server.status_map`, where its HTTP status and its WebSocket close code are.
 """
@@ -81,6 +82,12 @@ class ConnectionsError(ServiceError):
     """As many connections as the service may have."""
 
     code = "connections"
+
+
+class AddressConnectionsError(ServiceError):
+    """As many connections as one address may have."""
+
+    code = "address_connections"
 
 
 class DrainingError(ServiceError):

@@ -1,8 +1,8 @@
 """uvicorn's HTTP connection, with what it lacks against peers that connect and then say nothing, or hardly anything.
 
 A connection has a limited time for each request to arrive, from its first byte to the end of its headers, and the number of
-connections is limited: beyond it a peer is told so and hung up on, instead of taking the last file descriptor. Bodies are timed
-by whoever reads them.
+connections is limited, of all and of each address: beyond it a peer is told so and hung up on, instead of taking the last file
+descriptor. Bodies are timed by whoever reads them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from codec_core.errors import CodecError
+from server.address_connections import AddressConnections
 from server.errors import ConnectionsError, RequestTimeoutError
 from server.metrics import Metrics
 from server.refusal import ERROR_HEADER
@@ -29,15 +30,18 @@ class BoundedHttpProtocol(H11Protocol):
     settings: ClassVar[Settings]
     metrics: ClassVar[Metrics]
     most_connections: ClassVar[int]
+    addresses: ClassVar[AddressConnections]
     _waiting: asyncio.TimerHandle | None = None
+    _counted_as: str | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
-        if len(self.connections) > self.most_connections:
-            found = f"{len(self.connections) - 1} of {self.most_connections} connections"
-            retry_after_ms = self.settings.retry_after_ms
-            self._hang_up(ConnectionsError("service", found, "fewer of them", retry_after_ms=retry_after_ms), answer=True)
+        self._counted_as = self.addresses.opened(self.client[0] if self.client else "")
+        try:
+            self._check_number(self._counted_as)
+        except CodecError as error:
+            self._hang_up(error, answer=True)
             return
         self._wait()
 
@@ -53,7 +57,24 @@ class BoundedHttpProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._wait_no_more()
+        self._count_no_more()
         super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Leave the connection to the other protocol, which counts it by itself."""
+        super().handle_websocket_upgrade(event)
+        self._count_no_more()
+
+    def _check_number(self, client: str) -> None:
+        if len(self.connections) > self.most_connections:
+            found = f"{len(self.connections) - 1} of {self.most_connections} connections"
+            raise ConnectionsError("service", found, "fewer of them", retry_after_ms=self.settings.retry_after_ms)
+        self.addresses.check(client)
+
+    def _count_no_more(self) -> None:
+        if self._counted_as is not None:
+            self.addresses.closed(self._counted_as)
+            self._counted_as = None
 
     def _wait(self) -> None:
         if self._waiting is None:
@@ -89,7 +110,9 @@ def _raw_response(error: CodecError) -> bytes:
     return head.encode() + body
 
 
-def bounded_http_protocol(settings: Settings, metrics: Metrics, most_connections: int) -> type[Any]:
-    """Make the connection class of one service, which may have this many of them."""
-    facts = {"settings": settings, "metrics": metrics, "most_connections": most_connections}
+def bounded_http_protocol(
+    settings: Settings, metrics: Metrics, most_connections: int, addresses: AddressConnections
+) -> type[Any]:
+    """Make the connection class of one service, which may have this many of them; ``addresses`` counts those of each peer."""
+    facts = {"settings": settings, "metrics": metrics, "most_connections": most_connections, "addresses": addresses}
     return type("BoundedHttpProtocol", (BoundedHttpProtocol,), facts)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from codec_core.errors import CodecError
-from server.errors import OverloadedError, ProtocolError, TooSlowError
+from server.errors import OverloadedError, ProtocolError, TakenOverError, TooSlowError
 from server.inbox import Inbox
 from server.outbox import Outbox
 from server.replay_window import NOTHING, Answer, ReplayWindow
@@ -45,6 +45,11 @@ class Carrier(Protocol):
 
     def end(self, error: CodecError) -> None:
         """Close the connection for this reason; returns at once."""
+
+
+def taken_over() -> TakenOverError:
+    """Make the error for a connection whose stream goes on over another one."""
+    return TakenOverError("stream", found="a second connection", expected="one connection at a time")
 
 
 @dataclass(frozen=True)

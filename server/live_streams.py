@@ -19,8 +19,8 @@ from codec_core.errors import CodecError
 from server.checkpoints import Checkpoints
 from server.codec_executor import CodecExecutor
 from server.errors import DrainingError, NotOfferedError, ProtocolError, SnapshotStoreError, TakenOverError
-from server.live_stream import Carrier, LiveStream
-from server.ready_message import ready_text
+from server.live_stream import Carrier, LiveStream, taken_over
+from server.ready_message import Outlook, ready_text
 from server.resume_token import ResumeToken, TokenIssuer, token_refused
 from server.revival import Revival
 from server.settings import Settings
@@ -115,12 +115,19 @@ class LiveStreams:
         self.resumed += 1
         return stream
 
-    async def give_up_carrier(self, request: Resume) -> None:
-        """End the connection that still carries the stream, so that its place is free for the one that comes."""
+    def carrier_of(self, request: Resume) -> Carrier | None:
+        """Find the connection that still carries a stream, maybe half open: whoever comes with a good token has its place.
+
+        Raises:
+            NotOfferedError: this service parks no streams.
+            ResumeRefusedError: the token is not good.
+
+        """
         token = self._token(request)
         stream = self._live.get(token.stream_id)
-        if stream is not None and not self._draining and token.generation >= stream.lineage.oldest_generation:
-            await self._uncarry(stream)
+        if stream is None or token.generation < stream.lineage.oldest_generation:
+            return None
+        return stream.carrier
 
     def confirm(self, stream: LiveStream) -> None:
         """Note that the client has its present token, since it has sent something after it: older ones are void."""
@@ -153,15 +160,12 @@ class LiveStreams:
     async def put_parked_away(self) -> None:
         """Save the parked streams, and from here on every one that loses its connection: the service goes down."""
         self._draining = True
-        for stream_id in list(self._parked):
-            if (stream := self._live.get(stream_id)) is not None:
-                await self._put_away(stream)
+        await self._put_all_away([self._live[stream_id] for stream_id in self._parked if stream_id in self._live])
 
     async def close(self) -> None:
         """Save or end every stream and let go of the store."""
         self._draining = True
-        for stream in list(self._live.values()):
-            await self._put_away(stream)
+        await self._put_all_away(list(self._live.values()))
         await cancel(*self._tasks)
         await self.checkpoints.close()
 
@@ -174,9 +178,8 @@ class LiveStreams:
         return self._tokens.read(request.token)
 
     async def _uncarry(self, stream: LiveStream) -> None:
-        carrier = stream.carrier
-        if carrier is not None:
-            carrier.end(TakenOverError("stream", found="a second connection", expected="one connection at a time"))
+        if (carrier := stream.carrier) is not None:
+            carrier.end(taken_over())
             await carrier.gone.wait()
 
     async def _reclaim(self, stream: LiveStream, token: ResumeToken) -> LiveStream | None:
@@ -195,6 +198,9 @@ class LiveStreams:
             await self._end(stream, and_stored=False)
             return None
         if self._live.get(lineage.stream_id) is not stream:
+            if self._draining:
+                # Put away meanwhile, for whoever goes on with it.
+                raise DrainingError("service", "one that goes down", "another", retry_after_ms=self._settings.retry_after_ms)
             raise token_refused("that of a stream which is over")
         return stream
 
@@ -229,15 +235,8 @@ class LiveStreams:
         return stream
 
     def _ready(self, stream: LiveStream, *, resumed: bool, reprimed: bool = False) -> str:
-        told: dict[str, object] = {"resumed": resumed}
-        if resumed and stream.session.settings.sample_rate != self._model.info.sample_rate_hz:
-            told["resampler"] = "reprimed" if reprimed else "continued"
-        token = self.token_for(stream)
-        if token is not None:
-            told |= {"resume_token": token, "resume_grace_ms": self._settings.resume_grace_ms}
-        if token is not None and self.checkpoints.store is not None:
-            told["checkpoint_interval_ms"] = self._settings.checkpoint_interval_ms
-        return ready_text(stream, self._model.info, self._settings, **told)
+        outlook = Outlook(resumed, reprimed, self.token_for(stream), self.checkpoints.store is not None)
+        return ready_text(stream, self._model.info, self._settings, outlook)
 
     def _park(self, stream: LiveStream) -> None:
         loop, grace_s = asyncio.get_running_loop(), self._settings.resume_grace_ms / 1000
@@ -259,12 +258,18 @@ class LiveStreams:
     def _fenced(self, stream: LiveStream) -> None:
         """End a stream that another process goes on with."""
         if stream.carrier is not None:
-            stream.carrier.end(TakenOverError("stream", found="a second connection", expected="one connection at a time"))
+            stream.carrier.end(taken_over())
         self._spawn(self._end(stream, and_stored=False))
+
+    async def _put_all_away(self, streams: list[LiveStream]) -> None:
+        """Put these away that are still here, whatever happens to one of them."""
+        for failure in filter(None, await asyncio.gather(*map(self._put_away, streams), return_exceptions=True)):
+            log.error("a stream could not be put away", exc_info=failure)
 
     async def _put_away(self, stream: LiveStream) -> None:
         """Save a stream for another process and end it here; one that cannot be saved is lost."""
-        self._remove(stream)
+        if not self._remove(stream):
+            return
         await stream.halt()
         is_whole = stream.failure is None and not stream.is_over
         saved = is_whole and await self.checkpoints.save(stream)
@@ -277,10 +282,12 @@ class LiveStreams:
         await self.checkpoints.forget(stream, and_stored=and_stored)
         log.info("stream %s ended after %d frames", stream.lineage.stream_id, stream.session.counters.frames)
 
-    def _remove(self, stream: LiveStream) -> None:
-        if self._live.get(stream.lineage.stream_id) is stream:
+    def _remove(self, stream: LiveStream) -> bool:
+        is_here = self._live.get(stream.lineage.stream_id) is stream
+        if is_here:
             del self._live[stream.lineage.stream_id]
             self._unpark(stream)
+        return is_here
 
     async def _keep_alive(self) -> None:
         while True:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import faulthandler
 import ipaddress
 import logging
 import resource
@@ -18,6 +19,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from codec_core.errors import SettingError
+from server.address_connections import AddressConnections
 from server.client_address import checked_proxies
 from server.http_protocol import bounded_http_protocol
 from server.logs import configure_logs
@@ -26,8 +28,8 @@ from server.settings import Settings
 from server.tracing import stop_tracing
 from server.websocket_protocol import bounded_protocol
 
-GRACE_S = 5
-"""Time for conversions in flight, once streams have ended."""
+STOP_PARTS = 3
+"""The way down after the drain: streams are saved, conversions end, and what is left goes; each has as much time."""
 BACKLOG = 512
 OTHER_FILES = 64
 """File descriptors that are no connections: listener, logs, bodies on disk."""
@@ -39,7 +41,8 @@ class DrainingServer(uvicorn.Server):
     """uvicorn that lets streams end in order before it goes down, and then exits with 0.
 
     On SIGTERM or SIGINT nothing new is taken, every stream is told, and after the drain time closed with 1012. A second SIGINT
-    cuts the wait short.
+    cuts the wait short. Should anything not come to an end, a store or a thread, the process does: when the time for it all is
+    over it leaves the stacks of its threads on standard error and exits with 1.
     """
 
     def __init__(self, config: uvicorn.Config, service: Service, on_start: Callable[[], None]) -> None:
@@ -56,12 +59,20 @@ class DrainingServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Drain, then stop."""
-        drained = self._service.registry.drain(self._service.settings.drain_timeout_ms)
-        await asyncio.gather(drained, self._service.streams.put_parked_away())
+        settings = self._service.settings
+        part_ms = settings.stop_timeout_ms // STOP_PARTS
+        parked = asyncio.create_task(self._service.streams.put_parked_away())
+        await self._service.registry.drain(settings.drain_timeout_ms, part_ms)
+        # A store that takes its time holds up nothing but what it is to keep.
+        await asyncio.wait({parked}, timeout=part_ms / 1000)
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop; at the second SIGINT, hurry."""
+        if not self.should_exit:
+            # A thread of its own that needs neither the loop nor the interpreter lock, but a standard error to write to.
+            with contextlib.suppress(RuntimeError, OSError):
+                faulthandler.dump_traceback_later(longest_stop_s(self._service.settings), exit=True)
         super().handle_exit(sig, frame)
         if self.force_exit and self._loop is not None:
             self._loop.call_soon_threadsafe(self._service.registry.hurry)
@@ -75,6 +86,11 @@ class DrainingServer(uvicorn.Server):
         finally:
             for number, handler in previous.items():
                 signal.signal(number, handler)
+
+
+def longest_stop_s(settings: Settings) -> float:
+    """Say how long the process may take from the signal to its end, whatever hangs."""
+    return (settings.drain_timeout_ms + settings.stop_timeout_ms) / 1000
 
 
 def bind(settings: Settings) -> socket.socket:
@@ -138,6 +154,7 @@ def serve(
     """
     service: Service = app.state.service
     proxies = checked_proxies(settings.trusted_proxy_list)
+    addresses = AddressConnections(settings.max_address_connections, proxies, settings.retry_after_ms)
     service.metrics.observe("mimi_connections", lambda: len(server.server_state.connections))
     config = uvicorn.Config(
         app,
@@ -146,17 +163,17 @@ def serve(
         access_log=False,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies,
-        ws=bounded_protocol(settings.max_queued_messages, settings.max_messages_per_s),
+        ws=bounded_protocol(settings.max_queued_messages, settings.max_messages_per_s, addresses),
         ws_max_size=settings.max_message_bytes,
         ws_ping_interval=settings.ping_interval_ms / 1000,
         ws_ping_timeout=settings.ping_timeout_ms / 1000,
         ws_per_message_deflate=False,
-        http=bounded_http_protocol(settings, service.metrics, most_connections(settings)),
+        http=bounded_http_protocol(settings, service.metrics, most_connections(settings), addresses),
         lifespan="on",
         log_level=settings.log_level,
         server_header=False,
         backlog=BACKLOG,
-        timeout_graceful_shutdown=GRACE_S,
+        timeout_graceful_shutdown=settings.stop_timeout_ms / 1000 / STOP_PARTS,  # type: ignore[arg-type]
         ssl_context_factory=None if tls is None else lambda _config, _default: tls,
     )
     server = DrainingServer(config, service, on_start)

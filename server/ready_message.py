@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from codec_core.model import ModelInfo
 from server.live_stream import LiveStream
@@ -21,15 +21,38 @@ LIMITS = (
 )
 
 
-def ready_text(stream: LiveStream, info: ModelInfo, settings: Settings, **resume: object) -> str:
+@dataclass(frozen=True)
+class Outlook:
+    """Where a stream comes from, and what may become of it."""
+
+    resumed: bool
+    reprimed: bool
+    """Whether its resamplers had to be primed anew."""
+    token: str | None
+    """With which it can be resumed, where streams can."""
+    is_saved: bool
+    """Whether checkpoints of it are made."""
+
+    def fields(self, settings: Settings, *, resampled: bool) -> dict[str, object]:
+        """Return those of the fields ``resumed``, ``resampler``, ``resume_token`` and so on that are told."""
+        told: dict[str, object] = {"resumed": self.resumed}
+        if self.resumed and resampled:
+            told["resampler"] = "reprimed" if self.reprimed else "continued"
+        if self.token is not None:
+            told |= {"resume_token": self.token, "resume_grace_ms": settings.resume_grace_ms}
+        if self.token is not None and self.is_saved:
+            told["checkpoint_interval_ms"] = settings.checkpoint_interval_ms
+        return told
+
+
+def ready_text(stream: LiveStream, info: ModelInfo, settings: Settings, outlook: Outlook) -> str:
     """Make the message for a stream at rest.
 
     Args:
         stream: the stream; where it stands is read off its session.
         info: the model.
         settings: the service's.
-        resume: those of the fields ``resumed``, ``resampler``, ``resume_token``, ``resume_grace_ms`` and
-            ``checkpoint_interval_ms`` that are told.
+        outlook: what the client is told about resuming.
 
     """
     counters = stream.session.counters
@@ -52,7 +75,7 @@ def ready_text(stream: LiveStream, info: ModelInfo, settings: Settings, **resume
         position=stream.session.position,
         next_sequence=max(counters.sequence, _next_after(stream)),
         flushes=counters.flushes,
-        **resume,
+        **outlook.fields(settings, resampled=stream.session.settings.sample_rate != info.sample_rate_hz),
     )
 
 

@@ -21,9 +21,6 @@ from server.errors import AddressCapacityError, CapacityError, DrainingError
 from server.logs import bind_to_log
 from server.metrics import Metrics
 
-LAST_WORDS_MS = 5_000
-"""Time to save the streams that were ended, and for their close frames."""
-
 Kind = Literal["stream", "conversion"]
 
 
@@ -64,12 +61,15 @@ class Lease:
 
         Args:
             demand: its steps.
-            resumed: it was let in before, and is not refused now.
+            resumed: it was let in before, and is not refused now; nor counted again where it came with its place.
 
         Raises:
             OverloadedError: it would make frames late.
 
         """
+        if resumed and self.demand:
+            self.metrics.admitted(self.kind)
+            return
         try:
             self.admission.admit(demand, unasked=resumed)
         except CodecError as error:
@@ -112,6 +112,7 @@ class SessionRegistry:
         self._caps: dict[Kind, int] = {"stream": max_sessions, "conversion": max_conversions}
         self._most_per_address = max_address_sessions
         self._leases: dict[Kind, dict[str, Lease]] = {"stream": {}, "conversion": {}}
+        self._waiting: set[Drainable] = set()
         self._clients: Counter[str] = Counter()
         self._retry_after_ms = retry_after_ms
         self._changed = asyncio.Event()
@@ -134,13 +135,33 @@ class SessionRegistry:
         return sum(holder.unsent_bytes for holder in self._holders())
 
     @contextlib.contextmanager
-    def lease(self, kind: Kind, holder: Drainable | None = None, *, client: str = "") -> Iterator[Lease]:
+    def waiting(self, holder: Drainable) -> Iterator[None]:
+        """Know somebody who has not said yet what a place is wanted for: without one, but stopped when the service drains.
+
+        Raises:
+            DrainingError: the service is going down.
+
+        """
+        if self.draining:
+            raise self.draining_error()
+        self._waiting.add(holder)
+        try:
+            yield
+        finally:
+            self._waiting.discard(holder)
+
+    @contextlib.contextmanager
+    def lease(
+        self, kind: Kind, holder: Drainable | None = None, *, client: str = "", in_place_of: object | None = None
+    ) -> Iterator[Lease]:
         """Hold one place for as long as the context lasts; what this task logs from now on carries its session id.
 
         Args:
             kind: what for.
             holder: who is told when the service drains.
             client: who for, as :func:`server.client_address.client_of` names it.
+            in_place_of: a holder whose place, if it has one, goes over to the new one, with its demand, so that none need be
+                free. Its owner has to end it.
 
         Raises:
             DrainingError: the service is going down.
@@ -148,8 +169,11 @@ class SessionRegistry:
             AddressCapacityError: every place that this client may have is taken.
 
         """
-        self.require_place(kind, client)
+        replaced = self._lease_of(kind, in_place_of)
+        self.require_place(kind, client, replaced)
         lease = self._taken(kind, holder, client)
+        if replaced is not None:
+            self._hand_over(replaced, lease)
         bind_to_log(session=lease.session_id)
         with tracing.session_span(kind, lease.session_id) as span:
             try:
@@ -158,15 +182,15 @@ class SessionRegistry:
                 span.set_demand(lease.demand)
                 self.give_back(lease)
 
-    def require_place(self, kind: Kind, client: str = "") -> None:
-        """Refuse as :meth:`lease` does, where there is no place; takes none.
+    def require_place(self, kind: Kind, client: str = "", replaced: Lease | None = None) -> None:
+        """Refuse as :meth:`lease` does, where there is no place; takes none. That of ``replaced``, if given, counts as free.
 
         Raises:
             DrainingError, CapacityError, AddressCapacityError: see :meth:`lease`.
 
         """
         try:
-            self._admit(kind, client)
+            self._admit(kind, client, replaced)
         except CodecError as error:
             self.refused += 1
             self._metrics.refused(kind, error.code)
@@ -187,25 +211,33 @@ class SessionRegistry:
         """Return the places whose holders have ended without giving them back."""
         return [lease for leases in self._leases.values() for lease in leases.values() if lease.is_leaked]
 
-    async def drain(self, time_left_ms: int) -> None:
+    async def drain(self, time_left_ms: int, last_words_ms: int) -> None:
         """Take nothing new, tell every stream, wait until all have ended or the time is over, then end the rest.
 
         Args:
             time_left_ms: how long streams may go on.
+            last_words_ms: time to save those that were ended, and for their close frames.
 
         """
         self.draining = True
-        for lease in self._holders():
-            lease.go_away(time_left_ms)
+        for holder in list(self._waiting):
+            holder.stop(self.draining_error())
+        for holder in self._holders():
+            holder.go_away(time_left_ms)
         await self._empty(time_left_ms)
-        for lease in self._holders():
-            lease.stop(self._draining_error())
-        await self._empty(LAST_WORDS_MS)
+        for holder in self._holders():
+            holder.stop(self.draining_error())
+        await self._empty(last_words_ms)
 
     def hurry(self) -> None:
         """Cut the waiting of :meth:`drain` short."""
         self._hurried = True
         self._changed.set()
+
+    def draining_error(self) -> DrainingError:
+        """Make the error for whoever comes, or still is there, while the service goes down."""
+        found, expected = "one that is going down", "one that takes new work"
+        return DrainingError("service", found, expected, retry_after_ms=self._retry_after_ms)
 
     def _taken(self, kind: Kind, holder: Drainable | None, client: str) -> Lease:
         try:
@@ -218,20 +250,28 @@ class SessionRegistry:
             self._clients[client] += 1
         return lease
 
-    def _admit(self, kind: Kind, client: str) -> None:
+    def _lease_of(self, kind: Kind, holder: object | None) -> Lease | None:
+        if holder is None:
+            return None
+        return next((lease for lease in self._leases[kind].values() if lease.holder is holder), None)
+
+    def _hand_over(self, replaced: Lease, lease: Lease) -> None:
+        """Let the one's place and demand be the other's; nobody can come between."""
+        self.give_back(replaced)
+        self._admission.admit(replaced.demand, unasked=True)
+        lease.demand = replaced.demand
+
+    def _admit(self, kind: Kind, client: str, replaced: Lease | None) -> None:
         if self.draining:
-            raise self._draining_error()
-        if self.count(kind) >= self._caps[kind]:
+            raise self.draining_error()
+        if replaced is None and self.count(kind) >= self._caps[kind]:
             found = f"{self.count(kind)} of {self._caps[kind]} places taken"
             raise CapacityError(f"{kind}s", found, "a free place", retry_after_ms=self._retry_after_ms)
-        if kind == "stream" and client and self._clients[client] >= self._most_per_address:
+        is_clients_own = replaced is not None and replaced.client == client
+        if kind == "stream" and client and not is_clients_own and self._clients[client] >= self._most_per_address:
             found = f"{self._clients[client]} of {self._most_per_address} places taken"
             expected = "a free place (a proxy in front is to be named in MIMI_TRUSTED_PROXIES)"
             raise AddressCapacityError(f"streams from {client}", found, expected, retry_after_ms=self._retry_after_ms)
-
-    def _draining_error(self) -> DrainingError:
-        found, expected = "one that is going down", "one that takes new work"
-        return DrainingError("service", found, expected, retry_after_ms=self._retry_after_ms)
 
     def _holders(self) -> list[Drainable]:
         return [lease.holder for lease in self._leases["stream"].values() if lease.holder is not None]

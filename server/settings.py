@@ -50,6 +50,7 @@ class Settings(BaseSettings):
     max_address_sessions: int = Field(32, ge=1, le=65536, description="Streams at the same time from one address.")
     max_address_handshakes_per_s: int = Field(50, ge=1, le=10_000, description="Stream handshakes of one address per second.")
     max_connections: int = Field(4_096, ge=2, le=1 << 20, description="Open TCP connections, idle ones too.")
+    max_address_connections: int = Field(256, ge=1, le=1 << 20, description="Open TCP connections from one address.")
     request_timeout_ms: int = Field(10_000, ge=1, description="Time for the headers of a request to arrive.")
     max_conversions: int = Field(4, ge=1, le=4096, description="REST conversions at the same time.")
     retry_after_ms: int = Field(2_000, ge=1, description="What a client refused for lack of room is told to wait.")
@@ -70,6 +71,7 @@ class Settings(BaseSettings):
     max_pace: int = Field(4, ge=1, le=1000, description="Times real time that audio or codes are read at pace=real.")
     allow_free_pace: bool = Field(False, description="Let clients ask for pace=free, which is read as fast as it can be done.")
     drain_timeout_ms: int = Field(5_000, ge=0, description="Time that streams have to end when the service is stopped.")
+    stop_timeout_ms: int = Field(15_000, ge=100, description="Time for the rest of the way down; then it is cut short.")
 
     snapshot_store: str = Field("", description="Directory or redis:// URL for snapshots of streams; needs the secret.")
     max_snapshot_store_bytes: int = Field(4 << 30, ge=1 << 20, description="Most bytes of snapshots in a directory.")

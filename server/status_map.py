@@ -53,6 +53,7 @@ STATUS_MAP: dict[str, Answer] = {
     "address_capacity": Answer(429, 1013, "Every place that one address may have is taken; try again later."),
     "handshake_rate": Answer(429, 1013, "Too many handshakes came from this address in too short a time."),
     "connections": Answer(503, 1013, "The service has as many connections as it may; try again later."),
+    "address_connections": Answer(429, 1013, "This address has as many connections as one may; try again later."),
     "draining": Answer(503, 1012, "The service is restarting; try again."),
     "unauthorized": Answer(401, 1008, "The service asks for a key."),
     "token_expired": Answer(401, 1008, "The token has expired; get a new one."),

@@ -8,10 +8,11 @@ stream is for :class:`~server.live_streams.LiveStreams` to say.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
-from collections.abc import Coroutine
-from typing import Any, NoReturn
+from collections.abc import Coroutine, Iterator
+from typing import Any, NoReturn, TypeVar
 
 from fastapi import WebSocket
 from starlette.types import Message
@@ -21,7 +22,7 @@ from server.admission import demand_of
 from server.client_address import client_of
 from server.control_allowance import ControlAllowance
 from server.errors import HelloTimeoutError, NotOfferedError, SessionTimeoutError
-from server.live_stream import LiveStream
+from server.live_stream import Carrier, LiveStream, taken_over
 from server.live_streams import RESUMABLE
 from server.logs import bind_to_log
 from server.outbox import Outbox
@@ -37,6 +38,7 @@ from server.wire_messages import SUBPROTOCOL, server_text
 from server.wire_resume import Resume
 from server.wire_settings import quoted
 
+Result = TypeVar("Result")
 STATS_INTERVAL_S = 1.0
 
 log = logging.getLogger("mimi.server.stream")
@@ -106,13 +108,19 @@ class StreamConnection:
         await self._websocket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
         if offered and SUBPROTOCOL not in offered:
             raise NotOfferedError("subprotocol", found=quoted(", ".join(offered)), expected=SUBPROTOCOL)
-        asked = self._wire.receive_query(self._websocket.query_params.multi_items())
-        if isinstance(asked, Resume):
-            await self._until_stopped(self._service.streams.give_up_carrier(asked))
-        with self._service.registry.lease("stream", self, client=client_of(self._websocket)) as lease:
+        request = self._wire.receive_query(self._websocket.query_params.multi_items())
+        if request is None:
+            with self._service.registry.waiting(self):
+                request = await self._until_stopped(self._first_message())
+        replaced = self._replaced(request)
+        client = client_of(self._websocket)
+        with self._service.registry.lease("stream", self, client=client, in_place_of=replaced) as lease:
             end: BaseException | None = None
+            if replaced is not None:
+                # At once: it has no place any more.
+                replaced.end(taken_over())
             try:
-                await self._until_stopped(self._open(asked, lease))
+                await self._until_stopped(self._open(request, lease))
                 self._name_in_log()
                 await self._carry()
             except BaseException as error:
@@ -123,12 +131,20 @@ class StreamConnection:
                     await self._service.streams.part(self.stream, self, end)
                 self.gone.set()
 
-    async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
-        await first_of(asyncio.create_task(work), self._stopped)
+    async def _until_stopped(self, work: Coroutine[Any, Any, Result]) -> Result:
+        task = asyncio.create_task(work)
+        await first_of(task, self._stopped)
+        return task.result()
 
-    async def _open(self, asked: Hello | Resume | None, lease: Lease) -> None:
+    def _replaced(self, request: Hello | Resume) -> Carrier | None:
+        """Find the connection whose place this one takes, because it takes over its stream."""
+        if not isinstance(request, Resume):
+            return None
+        with self._counting_resumes():
+            return self._service.streams.carrier_of(request)
+
+    async def _open(self, request: Hello | Resume, lease: Lease) -> None:
         """Agree what the connection is to carry, and attach it."""
-        request = asked or await self._first_message()
         streams = self._service.streams
         if isinstance(request, Resume):
             stream = await self._resumed(request)
@@ -143,14 +159,18 @@ class StreamConnection:
             log.info("stream %s opened: %s, %d levels", stream.lineage.stream_id, settings.mode, settings.levels)
 
     async def _resumed(self, request: Resume) -> LiveStream:
-        metrics = self._service.metrics
-        try:
+        with self._counting_resumes():
             stream = await self._service.streams.resume(request, self)
-        except CodecError as error:
-            metrics.resumed(error.code)
-            raise
-        metrics.resumed("ok")
+        self._service.metrics.resumed("ok")
         return stream
+
+    @contextlib.contextmanager
+    def _counting_resumes(self) -> Iterator[None]:
+        try:
+            yield
+        except CodecError as error:
+            self._service.metrics.resumed(error.code)
+            raise
 
     def _name_in_log(self) -> None:
         if self.stream is not None:

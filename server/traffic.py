@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+from collections.abc import Callable
 from typing import Final
 
 from starlette.requests import HTTPConnection
@@ -12,7 +14,7 @@ from starlette.websockets import WebSocket
 
 from codec_core.errors import InternalError
 from server.client_address import client_of
-from server.errors import HandshakeRateError
+from server.errors import DrainingError, HandshakeRateError
 from server.logs import bind_to_log, event
 from server.metrics import Metrics
 from server.rate_limit import HandshakeGate
@@ -34,13 +36,15 @@ class TrafficMiddleware:
         app: the rest of the application.
         metrics: is told.
         gate: counts handshakes by client.
+        going_down: makes the error for those who are cut off when their time is over and the service goes down.
 
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, gate: HandshakeGate) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, gate: HandshakeGate, going_down: Callable[[], DrainingError]) -> None:
         self._app = app
         self._metrics = metrics
         self._gate = gate
+        self._going_down = going_down
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection or request."""
@@ -50,10 +54,19 @@ class TrafficMiddleware:
         client = client_of(HTTPConnection(scope))
         meter = _Meter(self._metrics, scope, receive, send)
         bind_to_log(client=client)
-        if scope["type"] == "websocket":
-            await self._serve_websocket(scope, meter, client)
-        else:
-            await self._serve_http(scope, meter)
+        try:
+            if scope["type"] == "websocket":
+                await self._serve_websocket(scope, meter, client)
+            else:
+                await self._serve_http(scope, meter)
+        except asyncio.CancelledError:
+            # Nobody but uvicorn cancels this task, when it has waited long enough for it to end.
+            log.warning("a connection was cut off: its time was over when the service went down")
+            refusal = refusal_response(self._going_down(), {"connection": "close"})
+            if not meter.has_answered and scope["type"] == "http":
+                await refusal(scope, meter.receive, meter.send)
+            elif not meter.has_answered:
+                await WebSocket(scope, meter.receive, meter.send).send_denial_response(refusal)
 
     async def _serve_websocket(self, scope: Scope, meter: _Meter, client: str) -> None:
         try:
@@ -94,6 +107,7 @@ class _Meter:
         self.received_bytes = 0
         self.sent_bytes = 0
         self.status = 0
+        self.has_answered = False
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -112,6 +126,7 @@ class _Meter:
             self.status = message["status"]
             named = (value for name, value in message.get("headers", ()) if name == ERROR_HEADER.encode())
             self._tell_error(next(named, b"").decode())
+        self.has_answered = True
         size_bytes = _size_bytes(message)
         self.sent_bytes += size_bytes
         self._metrics.sent(self._transport, size_bytes)

@@ -30,6 +30,7 @@ from websockets.server import ServerProtocol
 from websockets.typing import LoggerLike
 
 from codec_core.errors import CodecError
+from server.address_connections import AddressConnections
 from server.errors import MessageFloodError, MessageTooBigError, PayloadError
 from server.logs import FRAMES_LOGGER
 from server.rate_limit import RateLimit
@@ -74,6 +75,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
     max_queued_messages: ClassVar[int]
     max_messages_per_s: ClassVar[int]
+    addresses: ClassVar[AddressConnections]
 
     def __init__(
         self,
@@ -86,9 +88,25 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         self.naming = NamingProtocol(config.ws_max_size, frames_log)
         self.conn = self.naming
         self._unparsed = b""
+        self._counted_as = ""
         self._rate = RateLimit(self.max_messages_per_s)
         # The slice may also end a frame that an earlier one began.
         self._slice_bytes = min(MOST_SLICE_BYTES, LEAST_FRAME_BYTES * (self.max_queued_messages - 1))
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take the connection over from HTTP."""
+        super().connection_made(transport)
+        self._counted_as = self.addresses.opened(self.client[0] if self.client else "")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self.addresses.closed(self._counted_as)
+        super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """Close the connection; a handshake that is not over is left to the application, which refuses it by name."""
+        if self.handshake_complete:
+            super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes from the socket."""
@@ -206,7 +224,12 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         return None
 
 
-def bounded_protocol(max_queued_messages: int, max_messages_per_s: int) -> type[BoundedWebSocketProtocol]:
-    """Make the connection class for a server whose connections may have this many unread messages, read at this rate."""
-    limits = {"max_queued_messages": max_queued_messages, "max_messages_per_s": max_messages_per_s}
+def bounded_protocol(
+    max_queued_messages: int, max_messages_per_s: int, addresses: AddressConnections
+) -> type[BoundedWebSocketProtocol]:
+    """Make the connection class for a server whose connections may have this many unread messages, read at this rate.
+
+    ``addresses`` counts the connections of each peer.
+    """
+    limits = {"max_queued_messages": max_queued_messages, "max_messages_per_s": max_messages_per_s, "addresses": addresses}
     return type("BoundedWebSocketProtocol", (BoundedWebSocketProtocol,), limits)

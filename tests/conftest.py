@@ -18,9 +18,9 @@ from codec_core.convert import convert_model
 from codec_core.language_model import LanguageModel
 from codec_core.synth import PRESETS, write_synthetic
 from codec_core.synth_tensors import SynthPreset
-from tests.e2e.redis_server import running_redis
 from tests.engine_build import Engine
 from tests.lm_files import write_lm_model
+from tests.redis_process import running_redis
 
 SEED = int(os.environ.get("MIMI_TEST_SEED", "20261130"))
 
@@ -151,8 +151,8 @@ def pcm(rng: np.random.Generator) -> np.ndarray:
     return (tone + 0.05 * rng.standard_normal(len(at_s))).astype(np.float32)
 
 
-@pytest.fixture
-def redis_url(tmp_path: Path) -> Iterator[str]:
-    """Run a Redis of the test's own; yields its address."""
-    with running_redis(tmp_path) as url:
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One Redis for all tests, which have keys of their own."""
+    with running_redis(tmp_path_factory.mktemp("redis")) as url:
         yield url

@@ -32,6 +32,7 @@ def load(tiny_model_path: Path, tmp_path: Path):
 
 
 def test_every_code_is_checked_and_refusals_are_counted(load):
+    """ANCHORS C2: what is claimed of latency can be measured by anyone."""
     options = ("--sessions", "5", "--admitted", "3", "--serve-options", "--max-sessions 3 --credit-frames 50")
     status, result = load(*options, "--ramp", "0.5")
     assert status == 0

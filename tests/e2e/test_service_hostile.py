@@ -149,6 +149,7 @@ async def test_text_that_is_not_utf8(service, stream):
 
 
 async def test_random_bytes_never_break_the_service(service, stream, speech, tiny_model, rng):
+    """ANCHORS G7: rogue clients."""
     words = ["{", "}", '"type"', ":", '"flush"', '"hello"', "[", "]", ",", "1e999", "null", '"codes"', "\\u0000", "ä"]
     for _ in range(60):
         query = rng.choice(["", "levels=1", "mode=decode&levels=3", "mode=echo&format=f32le", "format=mulaw&channels=2"])
@@ -170,6 +171,7 @@ async def test_random_bytes_never_break_the_service(service, stream, speech, tin
 
 
 async def test_a_cut_connection_frees_its_place(service, stream):
+    """ANCHORS E1, F1, G5: a disconnect at any moment."""
     for _ in range(5):
         async with stream(service, "levels=1") as client:
             await client.until("ready")
@@ -179,6 +181,7 @@ async def test_a_cut_connection_frees_its_place(service, stream):
 
 
 async def test_a_flood_of_empty_fragments_is_refused(start_service, stream):
+    """ANCHORS G9: queues have a number set by us."""
     service = start_service("--max-queued-messages", "100")
     async with stream(service, "levels=1") as client:
         await client.until("ready")
@@ -227,6 +230,7 @@ async def test_an_unknown_subprotocol_is_refused_by_name(service):
     ("origin", "served"), [(None, True), ("own", True), ("http://evil.example", False), ("null", False), ("http://[", False)]
 )
 async def test_pages_of_other_origins_are_refused_before_the_handshake(service, origin, served):
+    """ANCHORS 3.4: the Origin of a page is looked at."""
     own = service.url if origin == "own" else origin
     if served:
         async with websockets.connect(service.stream_url("levels=1"), origin=own) as connection:

@@ -49,6 +49,7 @@ def assert_unauthorized(answer, found):
 
 
 def test_requests(guarded):
+    """ANCHORS E4: the refusal names the headers that were expected."""
     with httpx.Client(base_url=guarded.url) as client:
         for headers in RIGHT:
             assert client.get("/v1/info", headers=headers).status_code == 200, headers
@@ -72,6 +73,7 @@ def test_what_stays_open_does_no_work_and_tells_nothing(guarded):
 
 
 async def test_a_handshake_without_a_key_is_refused_before_it_is_accepted(guarded):
+    """ANCHORS 3.4, E4: no key, no connection."""
     for found, cases in WRONG.items():
         for headers in cases:
             with pytest.raises(websockets.InvalidStatus) as refusal:

@@ -55,11 +55,11 @@ async def test_one_too_many_is_told_so_and_when_to_come_back(start_service, stre
     service = start_service("--max-sessions", "2", "--retry-after-ms", "1234")
     async with stream(service, "levels=1") as first, stream(service) as second:
         await first.until("ready")
+        await second.send("hello", levels=1)
+        await second.until("ready")
         async with stream(service, "levels=1") as third:
             assert await third.closing() == (1013, "capacity")
         assert third.texts[-1]["retry_after_ms"] == 1234
-        await second.send("hello", levels=1)
-        await second.until("ready")
         await first.send("close")
         await first.closing()
         await wait_for_streams(service, 1)
@@ -72,6 +72,7 @@ async def test_one_too_many_is_told_so_and_when_to_come_back(start_service, stre
     [("--hello-timeout-ms", "", "hello_timeout"), ("--idle-timeout-ms", "levels=1", "idle_timeout")],
 )
 async def test_silence_ends(start_service, stream, option, query, code):
+    """ANCHORS G5: the silent do not fill the service."""
     service = start_service(option, "200")
     async with stream(service, query) as client:
         assert await client.closing() == (1008, code)
@@ -90,6 +91,7 @@ async def test_a_stream_has_a_longest_time(start_service, stream):
 
 
 async def test_a_reader_that_does_not_read_is_closed_and_hurts_nobody(start_service, stream, tiny_model, speech):
+    """ANCHORS D5, G10: a queue with an end, and a reason to close."""
     service = start_service("--send-timeout-ms", "400")
     slow = raw_stream(service, "mode=decode&levels=1&format=f32le&sample_rate=96000")
     try:
@@ -232,10 +234,10 @@ async def test_sigterm_lets_streams_finish_and_exits_with_zero(start_service, st
 
 
 async def test_sigterm_closes_those_that_stay(start_service, stream):
+    """ANCHORS G1: 1012 with its reason, not 1006."""
     service = start_service("--drain-timeout-ms", "300")
     async with stream(service, "levels=1") as client, stream(service) as without_hello:
         await client.until("ready")
-        await wait_for_streams(service, 2)
         service.process.send_signal(signal.SIGTERM)
         assert await client.closing() == (1012, "draining")
         assert await without_hello.closing() == (1012, "draining")

@@ -112,7 +112,8 @@ async def test_a_crash_after_a_reset_begins_the_clients_epoch_anew(replica, stre
         token = (await client.until("ready"))["resume_token"]
         await client.connection.send(speech[: 4 * FRAME_SAMPLES].tobytes())
         await client.until("checkpoint")
-    killed(service)
+        # Before the client closes, which would be the end of the stream.
+        killed(service)
     service = replica()
     # The client's reset was answered after the last checkpoint, as were two frames of the new epoch.
     async with stream(service) as client:

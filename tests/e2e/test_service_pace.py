@@ -37,6 +37,7 @@ async def send_all(client, samples: np.ndarray) -> None:
 
 
 async def test_what_comes_faster_than_it_may_waits_and_is_not_lost(start_service, stream, tiny_model):
+    """ANCHORS D4, C3: input waits in TCP, not in memory."""
     service = start_service("--max-pace", "4")
     samples = tone(BURST_S + 3)
     async with stream(service, f"levels={LEVELS}") as client:

@@ -268,6 +268,7 @@ async def load_when(http, condition) -> dict:
 
 
 async def test_a_client_that_hangs_up_ends_its_conversion(start_service):
+    """ANCHORS G6: nothing is computed for who is gone."""
     service = start_service("--model", "default")
     host, port = service.url.removeprefix("http://").split(":")
     body = bytes(24_000 * 2 * 600)

@@ -148,6 +148,7 @@ async def test_every_place_taken(start_service):
 
 @pytest.mark.parametrize("memory", ["0", "1048576"])
 async def test_bodies_and_answers_share_a_budget(start_service, speech, memory):
+    """ANCHORS D6: memory and disk have a bound."""
     service = start_service("--max-spool-bytes", "200000", "--spool-memory-bytes", memory)
     codes = struct.pack("<H", 3) * 60
     async with client_of(service) as http:

@@ -12,7 +12,7 @@ from codec_core.clip import decode_clip, encode_clip
 from codec_core.pcm import PcmIntake, to_int16
 from server.sample_format import AudioOutlet, mulaw_decode, mulaw_encode
 from server.wire_settings import StreamSettings
-from tests.e2e.service_load import wait_for
+from tests.e2e.service_load import load_of, wait_for
 
 FRAME_SAMPLES = 1920
 LEVELS = 8
@@ -113,16 +113,49 @@ async def test_a_second_connection_takes_a_half_open_one_over(service, resuming,
     await wait_for(service, "streams", 0)
 
 
-async def test_a_full_service_still_gives_a_client_its_own_place_back(start_service, resuming, stream, speech):
-    service = start_service("--max-sessions", "1")
-    client = resuming("levels=1", speech.tobytes())
+@pytest.mark.parametrize("by_query", [False, True])
+async def test_a_full_service_still_gives_a_client_its_own_place_back(start_service, resuming, stream, speech, by_query):
+    """ANCHORS E1, G5: the place of a half-open connection is its client's, and nobody else's in between."""
+    service = start_service("--max-sessions", "1", "--max-address-sessions", "1")
+    client = resuming(f"levels={LEVELS}", speech.tobytes())
     first = await client.open(service)
-    async with stream(service, "levels=1") as other:
-        assert await other.closing() == (1013, "capacity")
-    second = await client.open(service, by_query=True)
+    await first.send(client.data[:20_000])
+    await client.until_frame(first, 2)
+
+    async def knock() -> None:
+        async with stream(service, "levels=1") as other:
+            assert await other.closing() == (1013, "capacity")
+
+    knocking = [asyncio.create_task(knock()) for _ in range(20)]
+    second = await client.open(service, by_query=by_query)
+    await asyncio.gather(*knocking)
     await first.wait_closed()
     assert first.close_reason == "taken_over"
-    await second.close()
+    await client.lose(second)
+    await wait_for(service, "streams", 0)
+    flushed = await client.finish(service)
+    assert flushed["received_samples"] == len(speech)
+    assert (await load_of(service))["streams"] == 0
+
+
+async def test_a_bad_token_takes_no_place_and_ends_no_stream(start_service, stream):
+    service = start_service("--max-sessions", "1")
+    async with stream(service, "levels=1") as first:
+        await first.until("ready")
+        async with stream(service) as other:
+            await other.send("resume", token="A" * 100, last_sequence=-1)
+            assert await other.closing() == (1008, "resume_refused")
+        await first.send("ping")
+        await first.until("pong")
+
+
+async def test_who_has_not_said_what_it_wants_has_no_place(start_service, stream):
+    """ANCHORS G5: connections that stand there fill nothing."""
+    service = start_service("--max-sessions", "1")
+    async with stream(service) as silent, stream(service, "levels=1") as client:
+        await client.until("ready")
+        await silent.send("hello", levels=1)
+        assert await silent.closing() == (1013, "capacity")
 
 
 async def test_a_reset_counts_epochs_across_a_resume(service, resuming, speech):

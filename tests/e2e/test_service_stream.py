@@ -25,6 +25,7 @@ async def send_in_chunks(client, data: bytes, chunk_bytes: int) -> None:
 
 @pytest.mark.parametrize("chunk_bytes", [997, 3840, 3841, 65_536])
 async def test_encode_equals_the_library_for_any_chunks(service, tiny_model, stream, speech, chunk_bytes):
+    """ANCHORS A4, A5, B1: chunks of any size are one stream, and samples are all accounted for."""
     async with stream(service, f"mode=encode&levels={LEVELS}") as client:
         ready = await client.until("ready")
         await send_in_chunks(client, speech.tobytes(), chunk_bytes)
@@ -70,6 +71,7 @@ async def test_a_frame_is_answered_before_the_next_is_sent(service, tiny_model, 
 
 @pytest.mark.parametrize("form", ["f32le", "s16le", "mulaw"])
 async def test_decode_equals_the_library(service, tiny_model, stream, speech, form):
+    """ANCHORS B3, B4, B5: the decoder keeps its state, so that there are no seams."""
     frames_a_message = {"f32le": 1, "s16le": 7, "mulaw": 40}[form]
     codes = encode_clip(tiny_model, speech, LEVELS)
     async with stream(service, f"mode=decode&levels={LEVELS}&format={form}") as client:
@@ -131,6 +133,7 @@ async def test_codes_as_json_in_both_directions(service, tiny_model, stream, spe
 
 
 async def test_a_stream_goes_on_after_flush_at_the_next_frame(service, tiny_model, stream, speech):
+    """ANCHORS B1, B2: nothing is dropped and nothing added."""
     first, second = speech[:2500], speech[2500:7000]
     encoder = tiny_model.encoder(LEVELS)
     expected = np.concatenate([encoder.push(first), encoder.flush(), encoder.push(second), encoder.flush()], axis=1)
@@ -147,6 +150,7 @@ async def test_a_stream_goes_on_after_flush_at_the_next_frame(service, tiny_mode
 
 @pytest.mark.parametrize("mode", ["encode", "decode", "echo"])
 async def test_reset_is_a_new_stream(service, tiny_model, stream, speech, mode):
+    """ANCHORS A13: a session that is used again is as good as new."""
     codes = encode_clip(tiny_model, speech, LEVELS)
     data = codes.T.astype("<u2").tobytes() if mode == "decode" else speech.tobytes()
     async with stream(service, f"mode={mode}&levels={LEVELS}") as client:
@@ -175,6 +179,7 @@ async def test_ping_is_answered_in_its_turn_and_ack_is_taken(service, stream, sp
 
 
 async def test_hello_carries_the_same_settings(service, tiny_model, stream, speech):
+    """ANCHORS A6, F2, F5: each stream has settings of its own, and is told all of them."""
     async with stream(service) as client:
         await client.send("hello", mode="encode", levels=5, format="f32le", numerics=tiny_model.info.numerics)
         ready = await client.until("ready")
@@ -197,6 +202,7 @@ async def test_hello_carries_the_same_settings(service, tiny_model, stream, spee
 
 
 async def test_stereo_at_another_rate_equals_the_library(service, tiny_model, stream, speech):
+    """ANCHORS B9, B11: any rate that a microphone has."""
     stereo = np.stack([speech, speech[::-1]], axis=1)
     intake = PcmIntake(44_100, 2, "int16")
     expected = encode_clip(tiny_model, np.concatenate([intake.push(stereo), intake.flush()]), LEVELS)
@@ -221,6 +227,7 @@ async def test_mulaw_in_equals_its_expansion(service, tiny_model, stream, speech
 
 @pytest.mark.parametrize("rate", [8_000, 16_000, 44_100, 48_000, 96_000])
 async def test_decoded_audio_at_another_rate_keeps_its_length(service, tiny_model, stream, speech, rate):
+    """ANCHORS B2, B8, B9: a resampler that is late with its samples loses none."""
     codes = encode_clip(tiny_model, speech, 2)
     settings = StreamSettings("decode", 2, "f32le", rate, 1, "binary", "off", tiny_model.info.numerics)
     outlet = AudioOutlet(settings)
@@ -237,6 +244,8 @@ async def test_decoded_audio_at_another_rate_keeps_its_length(service, tiny_mode
 
 
 async def test_eight_streams_at_once_share_batches_and_nothing_else(service, tiny_model, stream, speech):
+    """ANCHORS A1, A9, A11: who else is in a batch never shows."""
+
     async def one(index: int) -> None:
         mode = ("encode", "decode", "echo", "encode")[index % 4]
         mine = np.roll(speech, 4321 * index)
@@ -262,6 +271,7 @@ async def test_eight_streams_at_once_share_batches_and_nothing_else(service, tin
 
 
 async def test_the_subprotocol_is_confirmed_and_nothing_is_compressed(service, stream):
+    """ANCHORS D1, F2: no memory for compression that does not compress."""
     async with stream(service, "levels=1", subprotocols=["mimi.v1"], compression="deflate") as client:
         await client.until("ready")
         assert client.connection.subprotocol == "mimi.v1"

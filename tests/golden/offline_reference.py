@@ -28,6 +28,8 @@ class OfflineMimi:
         self.heads = int(reader.fields[prefix + "num_heads"].contents())
         self.context = int(reader.fields[prefix + "context"].contents())
         self.max_period = float(reader.fields[prefix + "max_period"].contents())
+        self.first_step = 0
+        """Absolute position of the clip's first step of the transformers."""
 
     def latent(self, pcm: Array) -> Array:
         """[samples] (whole frames) -> [dim, frames]"""
@@ -133,7 +135,10 @@ class OfflineMimi:
 
     def _rotate(self, x: Array) -> Array:
         pairs = x.shape[-1] // 2
-        angle = np.arange(x.shape[1])[:, np.newaxis] * self.max_period ** (-np.arange(pairs) / pairs)
+        frequency = (self.max_period ** (-np.arange(pairs) / pairs)).astype(np.float32)
+        position = np.arange(self.first_step, self.first_step + x.shape[1], dtype=np.float32)
+        # One f32 product by definition; far from the beginning its rounding is what an angle differs by.
+        angle = (position[:, np.newaxis] * frequency).astype(np.float64)
         turned = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angle)
         return np.stack([turned.real, turned.imag], axis=-1).reshape(x.shape)
 

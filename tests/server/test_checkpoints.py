@@ -165,6 +165,29 @@ async def test_another_writer_is_noticed_and_nothing_of_its_is_overwritten(tiny_
     await house.close()
 
 
+async def test_a_claim_of_this_process_during_a_write_is_nobody_else_s(tiny_model, tmp_path):
+    """A client comes back while its stream is being saved: neither does the stream end, nor is the snapshot lost."""
+    store = directory(tmp_path, SlowStore)
+    house = House(tiny_model, store)
+    await house.stream.accept(Audio(FRAME))
+    assert await asyncio.to_thread(store.has_begun.wait, 30)
+    lineage = house.stream.lineage
+    lineage.generation = await house.checkpoints.claim(lineage.stream_id, 0, 0, held_here=True)
+    store.may_go_on.set()
+    assert (await house.connection.until("checkpoint"))["position"] == 1920
+    assert house.fenced == []
+    assert (await house.checkpoints.load(lineage.stream_id)).lineage.generation == lineage.generation == 1
+    await house.close()
+
+
+async def test_a_stream_that_has_ended_meanwhile_is_not_saved(tiny_model, tmp_path):
+    house = House(tiny_model, directory(tmp_path), interval_ms=1_000_000)
+    await house.stream.close()
+    assert not await house.checkpoints.save(house.stream)
+    assert house.checkpoints.saved == 0
+    await house.close()
+
+
 async def test_a_store_that_fails_is_told_and_its_health_known(tiny_model, tmp_path):
     house = House(tiny_model, directory(tmp_path, max_bytes=10))
     await house.stream.accept(Audio(FRAME))

@@ -63,6 +63,7 @@ async def test_frames_of_one_session_keep_their_order(executor, tiny_model, fram
 
 
 async def test_only_the_guilty_hears_of_it(executor, tiny_model, frames):
+    """ANCHORS A8: a frame that is refused harms no neighbour."""
     sessions = [tiny_model.encoder(8) for _ in range(4)]
     bad = frames[0, 0].copy()
     bad[77] = np.nan
@@ -84,6 +85,7 @@ async def test_a_code_out_of_range_reaches_its_waiter(executor, tiny_model):
 
 
 async def test_a_cancelled_frame_that_waits_is_dropped(executor, tiny_model, frames):
+    """ANCHORS G6: nothing is computed for who is gone."""
     session = tiny_model.encoder(8)
     first = asyncio.ensure_future(executor.encode(session, frames[0, 0]))
     second = asyncio.ensure_future(executor.encode(session, frames[0, 1]))

@@ -45,7 +45,8 @@ PROVOKED_BY = {
     "capacity": (LIMITS, "test_one_too_many_is_told_so_and_when_to_come_back"),
     "address_capacity": (BOUNDS, "test_each_address_has_its_share_and_only_a_trusted_proxy_says_which"),
     "handshake_rate": (BOUNDS, "test_handshakes_come_no_faster_than_they_may"),
-    "connections": (BOUNDS, "test_connections_are_limited_and_told_so"),
+    "connections": ("e2e/test_service_connections.py", "test_connections_are_limited_and_told_so"),
+    "address_connections": ("e2e/test_service_connections.py", "test_an_address_has_its_share_of_connections"),
     "overloaded": (BOUNDS, "test_a_service_at_its_limit_refuses_by_name_and_says_that_it_is_not_ready"),
     "resume_refused": (NO_RESUME, "test_forged_tokens_are_refused"),
     "resume_lost": (NO_RESUME, "test_what_is_no_longer_held_is_refused_by_name"),
@@ -115,6 +116,7 @@ def test_the_test_that_provokes_it_exists_and_knows_it(code):
 
 @pytest.mark.parametrize("code", STATUS_MAP)
 async def test_an_application_answers_it_as_the_table_says(raising, code):
+    """ANCHORS E2, E3, F1: one reason for each cause."""
     answer = await raising.get(f"/raise/{code}")
     assert answer.status_code == STATUS_MAP[code].http_status
     assert answer.json() == {"error": error_fields(made(error_classes()[code]))}

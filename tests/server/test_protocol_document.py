@@ -73,6 +73,7 @@ def test_header():
 
 
 def test_errors():
+    """ANCHORS E2, F1: the table of reasons is written down."""
     rows = {ticked(row[0])[0]: (int(row[1]), int(row[2])) for row in table("code")}
     assert rows == {code: (answer.http_status, answer.close_code) for code, answer in STATUS_MAP.items()}
     for code in re.findall(r"\(`([a-z_]+)`[,)]", TEXT):

@@ -38,3 +38,8 @@ def test_settings_are_frozen_and_closed():
 def test_origins_are_split():
     assert Settings(allowed_origins=" http://a , http://b,").origin_allow_list == ("http://a", "http://b")
     assert Settings().origin_allow_list == ()
+
+
+def test_pings_come_before_a_proxy_s_minute_is_over():
+    """ANCHORS E9: usual proxies end a connection over which nothing went for 60 s."""
+    assert Settings().ping_interval_ms < 60_000

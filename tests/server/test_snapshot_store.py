@@ -5,9 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-import shutil
-import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,30 +16,7 @@ from codec_core.errors import SettingError
 from server.snapshot_store import Fence, FencedError, SnapshotStore, default_directory, open_store
 from server.snapshot_store_directory import DirectoryStore
 
-REDIS_SERVER = shutil.which("redis-server")
 Open = Callable[..., SnapshotStore]
-
-
-@pytest.fixture(scope="session")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Redis of the test's own, on a socket in a folder of its own."""
-    if REDIS_SERVER is None:
-        pytest.skip("redis-server is not installed (apt-get install redis-server)")
-    pytest.importorskip("redis", reason="the package redis is not installed: pip install '.[redis]'")
-    folder = tmp_path_factory.mktemp("redis")
-    path = folder / "socket"
-    command = [REDIS_SERVER, "--port", "0", "--unixsocket", str(path), "--save", "", "--dir", str(folder)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        for _ in range(500):
-            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
-                probe.connect(str(path))
-                break
-            time.sleep(0.02)
-        yield f"unix://{path}"
-    finally:
-        process.terminate()
-        process.wait()
 
 
 @pytest.fixture(params=["directory", "redis"])

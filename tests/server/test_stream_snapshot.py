@@ -109,6 +109,7 @@ async def test_every_cut_and_every_changed_byte_shows(tiny_model, running, rng):
 
 
 async def test_sizes_that_lie_are_refused_before_anything_is_read(tiny_model, running):
+    """ANCHORS CVE-2026-43629: a snapshot is hostile input."""
     blob = bytearray(b"".join(pack_stream(running.snapshot(), tiny_model.info.sha256, KEY)))
     for field in range(12, 64, 4):
         lying = blob.copy()

@@ -203,6 +203,7 @@ def test_nothing_is_legal_after_close():
 
 
 def test_a_code_out_of_range_is_named_by_frame_and_level():
+    """ANCHORS A7: found before the engine sees it."""
     with pytest.raises(CodeRangeError) as refusal:
         opened("mode=decode&levels=3").receive_binary(struct.pack("<6H", 0, 1, 2, 3, 4, 9999))
     error = refusal.value

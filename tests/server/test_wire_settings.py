@@ -12,6 +12,7 @@ OFFER = Offer(default_levels=8, max_levels=32, codebook_entries=2048, frame_samp
 
 
 def test_what_is_absent_takes_its_default():
+    """ANCHORS A6, F4: levels are said, codes are binary."""
     expected = StreamSettings("encode", 8, "s16le", 24000, 1, "binary", "off", "ggml")
     assert parse_settings({}, OFFER, from_text=True) == parse_settings({}, OFFER, from_text=False) == expected
 

@@ -132,6 +132,7 @@ async def test_there_is_no_microphone(service, open_page):
 
 
 async def test_a_page_without_https_gets_no_audio(service, open_page):
+    """ANCHORS F3: the page says why."""
     port = urlsplit(service.url).port
     address = f"http://mimi.test:{port}/"
     page = await open_page(service, "--host-resolver-rules=MAP mimi.test 127.0.0.1", address=address)

@@ -40,6 +40,7 @@ def decoded(model, codes):
 
 @pytest.mark.parametrize("rate_hz", [44_100, 48_000])
 async def test_the_microphone_becomes_the_codes_of_the_library(service, tiny_model, open_page, speech, rate_hz):
+    """ANCHORS B9, B11: at the rate that the browser has."""
     page = await open_page(service, rate_hz=rate_hz)
     await page.set_levels(6)
     await page.speak(1.5)
@@ -67,6 +68,7 @@ def check_sound(taken, speech):
 
 @pytest.mark.parametrize("rate_hz", [24_000, 44_100])
 async def test_the_codec_is_heard_without_gaps_as_the_server_sent_it(service, tiny_model, open_page, clip, words, rate_hz):  # noqa: PLR0917
+    """ANCHORS B6: one ring of samples, no player of pieces."""
     page = await open_page(service, rate_hz=rate_hz, listening=True)
     for _ in range(ATTEMPTS):
         await page.get("heard.length = 0")
