@@ -62,7 +62,8 @@ class Run:
         """Fuzz; tell whether nothing was found."""
         options = [f"-max_total_time={max(1, round(seconds))}", f"-timeout={TIMEOUT_S}", f"-rss_limit_mb={MEMORY_MB}"]
         options += [f"-max_len={MOST_BYTES.get(self.name, 8_192)}", f"-dict={self.folder / self.name / 'dictionary'}"]
-        options += [f"-artifact_prefix={self.folder / self.name}/", "-print_final_stats=1", str(self.corpus)]
+        options += [f"-artifact_prefix={self.folder / self.name}/", "-print_final_stats=1", "-print_funcs=0"]
+        options.append(str(self.corpus))
         log = self.folder / self.name / "log"
         started_s = time.monotonic()
         with log.open("w") as file:
