@@ -33,6 +33,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("target", choices=[*TARGETS, "all", "list"])
     parser.add_argument("seconds", type=float, nargs="?", default=0.0)
     parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--timeout", type=int, default=TIMEOUT_S, help="seconds from which one input counts as a hang")
     parser.add_argument("--coverage", action="store_true", help="run the corpus again and count the lines it reaches")
     return parser.parse_args()
 
@@ -40,8 +41,9 @@ def parse_arguments() -> argparse.Namespace:
 class Run:
     """One target with its folder."""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, timeout_s: int) -> None:
         self.name = name
+        self.timeout_s = timeout_s
         self.target: Target = load(name)
         self.folder = folder
         self.corpus = folder / name / "corpus"
@@ -60,7 +62,7 @@ class Run:
 
     def fuzz(self, seconds: float) -> bool:
         """Fuzz; tell whether nothing was found."""
-        options = [f"-max_total_time={max(1, round(seconds))}", f"-timeout={TIMEOUT_S}", f"-rss_limit_mb={MEMORY_MB}"]
+        options = [f"-max_total_time={max(1, round(seconds))}", f"-timeout={self.timeout_s}", f"-rss_limit_mb={MEMORY_MB}"]
         options += [f"-max_len={MOST_BYTES.get(self.name, 8_192)}", f"-dict={self.folder / self.name / 'dictionary'}"]
         options += [f"-artifact_prefix={self.folder / self.name}/", "-print_final_stats=1", "-print_funcs=0"]
         options.append(str(self.corpus))
@@ -109,7 +111,7 @@ def main() -> int:
     names = TARGETS if arguments.target == "all" else (arguments.target,)
     with ExitStack() as stack:
         folder = arguments.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mimi-fuzz-")))
-        runs = [Run(name, folder.absolute()) for name in names]
+        runs = [Run(name, folder.absolute(), arguments.timeout) for name in names]
         for run in runs:
             run.prepare()
         is_clean = True
