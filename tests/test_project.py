@@ -15,7 +15,7 @@ import server
 
 ROOT = Path(__file__).parents[1]
 TOP_LEVEL = (".ci", ".github", "codec_core", "deploy", "docs", "ext", "server", "tests")
-BINARY_SUFFIXES = {".gguf", ".npz", ".wav", ".png", ".ico", ".woff2"}
+BINARY_SUFFIXES = {".fuzz", ".gguf", ".npz", ".wav", ".png", ".ico", ".woff2"}
 
 MOST_LINES = 300
 MOST_PYTHON_FUNCTION_LINES = 30

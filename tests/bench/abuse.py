@@ -78,9 +78,16 @@ def counted(found: dict[str, float]) -> Counter[str]:
 async def healthy(service: ServiceProcess, arguments: argparse.Namespace, seconds: float) -> dict[str, Any]:
     """Run the sessions for so long; every code is compared."""
     settings = argparse.Namespace(
-        model=arguments.model, numerics=None, seconds=seconds, sessions=arguments.sessions, admitted=None, levels=arguments.levels,
-        ramp=0.0, seed=arguments.seed, key=None,
-    )  # fmt: skip
+        model=arguments.model,
+        numerics=None,
+        seconds=seconds,
+        sessions=arguments.sessions,
+        admitted=None,
+        levels=arguments.levels,
+        ramp=0.0,
+        seed=arguments.seed,
+        key=None,
+    )
     return (await run_sessions(service.url, settings, list(prepare(settings)))).result()
 
 

@@ -25,9 +25,18 @@ HANDSHAKE: Final = (
     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
 )
 PATHS: Final = (
-    "/v1/../../etc/passwd", "/web/../command.py", "/web/%2e%2e/settings.py", "/web/..%2f..%2fetc%2fpasswd", "/web//etc/passwd", "/..;/metrics",
-    "/web/\\..\\settings.py", "/web/page.js%00.css", "//evil.example/%2e%2e", "/v1/info/..%5c", "/%2e%2e%2f%2e%2e%2fetc/shadow",
-)  # fmt: skip
+    "/v1/../../etc/passwd",
+    "/web/../command.py",
+    "/web/%2e%2e/settings.py",
+    "/web/..%2f..%2fetc%2fpasswd",
+    "/web//etc/passwd",
+    "/..;/metrics",
+    "/web/\\..\\settings.py",
+    "/web/page.js%00.css",
+    "//evil.example/%2e%2e",
+    "/v1/info/..%5c",
+    "/%2e%2e%2f%2e%2e%2fetc/shadow",
+)
 NAMES: Final = ("../../etc/passwd", "/etc/passwd", "default\0", "..\\..\\x", "%2e%2e", "$(id)", "a" * 500)
 CROWD: Final = 260
 FLOOD: Final = 100
@@ -35,7 +44,7 @@ BURST_FRAMES: Final = 500
 CROWD_S: Final = 0.5
 PAUSE_S: Final = 0.05
 READ_BYTES: Final = 65_536
-PATIENCE_S: Final = 3.0
+PATIENCE_S: Final = 10.0
 PERSISTENCE_S: Final = 60.0
 """Beyond the time for all, for those who were not refused yet as they must be."""
 
@@ -173,7 +182,8 @@ async def tiny_messages(abuse: Abuse) -> None:
 
 async def decompression(abuse: Abuse) -> None:
     bomb = gzip.compress(bytes(4 << 20))
-    head = f"POST /v1/encode HTTP/1.1\r\nHost: x\r\nContent-Type: audio/wav\r\nContent-Encoding: gzip\r\nContent-Length: {len(bomb)}\r\n\r\n"
+    head = "POST /v1/encode HTTP/1.1\r\nHost: x\r\nContent-Type: audio/wav\r\nContent-Encoding: gzip\r\n"
+    head += f"Content-Length: {len(bomb)}\r\n\r\n"
     async with abuse.connected() as (reader, writer):
         writer.write(head.encode() + bomb)
         abuse._hear(await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE_S))

@@ -15,7 +15,13 @@ from fuzz_targets import ROOT
 HERE: Final = Path(__file__).parent
 ENGINE: Final = ROOT / "ext"
 NATIVE: Final = tuple(sorted(path.stem.removeprefix("fuzz_") for path in HERE.glob("fuzz_*.cc")))
-READER_UNITS: Final = ("base/aligned_buffer.cc", "base/error.cc", "model/contract.cc", "model/geometry.cc", "model/tensor_names.cc")
+READER_UNITS: Final = (
+    "base/aligned_buffer.cc",
+    "base/error.cc",
+    "model/contract.cc",
+    "model/geometry.cc",
+    "model/tensor_names.cc",
+)
 FLAGS: Final = ("-std=c++20", "-O2", "-ffp-contract=off", "-fno-math-errno", "-pthread", "-I", str(ENGINE), "-I", str(HERE))
 FINDING: Final = ("-gline-tables-only", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 COUNTING: Final = ("-fprofile-instr-generate", "-fcoverage-mapping")

@@ -55,6 +55,7 @@ void run(std::uint8_t choice, std::uint8_t level_choice, const std::uint8_t* dat
     SessionType first(model, levels), beside(model, levels), alone(model, levels);
     const std::size_t width = To::given(first);
     std::vector<typename To::Stored> values(size / sizeof(typename To::Stored));
+    if (values.empty()) return;
     std::memcpy(values.data(), data, values.size() * sizeof(typename To::Stored));
     for (std::size_t start = 0; start < std::min(values.size(), most_frames * width); start += width) {
         const std::size_t count = std::min(width, values.size() - start);

@@ -22,7 +22,7 @@ WIDE: Final = SynthPreset("wide", 2, 32, 1, 2, 32, 4, 8, 32, levels=2, default_l
 NUMERICS: Final = ("kyutai", "ggml", "ggml-causal")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def folder() -> Path:
     """A folder of this process, in memory where the system has one there; gone when it ends."""
     memory = Path("/dev/shm")
@@ -31,7 +31,7 @@ def folder() -> Path:
     return made
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def checkpoint(preset: SynthPreset = SMALL) -> Path:
     """Kyutai's form."""
     path = folder() / f"{preset.name}.safetensors"
@@ -39,14 +39,14 @@ def checkpoint(preset: SynthPreset = SMALL) -> Path:
     return path
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def model_file(preset: SynthPreset = SMALL, dtype: str = "f32", quantize: str | None = None) -> Path:
     path = folder() / f"{preset.name}-{dtype}-{quantize}.gguf"
     convert_model(checkpoint(preset), path, dtype=dtype, quantize=quantize, force=True)
     return path
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def transformers_folder() -> Path:
     """The form of transformers: weights and config."""
     made = folder() / "transformers"
@@ -56,7 +56,7 @@ def transformers_folder() -> Path:
     return made
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def model(numerics: str = "kyutai") -> CodecModel:
     return CodecModel.open(model_file(), numerics)
 

@@ -31,10 +31,33 @@ COVERED: Final = (
     "server/sample_format.py",
 )
 DICTIONARY: Final = (
-    b"RIFF", b"WAVE", b"fmt \x10\x00\x00\x00", b"data", b"LIST", b"RF64", b"ds64", b"fLaC", b"OggS", b"OpusHead", b"\x01vorbis", b"FORM",
-    b"AIFF", b"COMM", b"SSND", b".snd", b"\xff\xfb", b"ID3", b"\xff\xff\xff\xff", b"\x00\x00\xc0\x7f", b"\x00\x00\x80\x7f", b"\x02\x00",
-    b"\xfe\xff", b"\x00\x7d\x00\x00", b"caff", b"wvpk",
-)  # fmt: skip
+    b"RIFF",
+    b"WAVE",
+    b"fmt \x10\x00\x00\x00",
+    b"data",
+    b"LIST",
+    b"RF64",
+    b"ds64",
+    b"fLaC",
+    b"OggS",
+    b"OpusHead",
+    b"\x01vorbis",
+    b"FORM",
+    b"AIFF",
+    b"COMM",
+    b"SSND",
+    b".snd",
+    b"\xff\xfb",
+    b"ID3",
+    b"\xff\xff\xff\xff",
+    b"\x00\x00\xc0\x7f",
+    b"\x00\x00\x80\x7f",
+    b"\x02\x00",
+    b"\xfe\xff",
+    b"\x00\x7d\x00\x00",
+    b"caff",
+    b"wvpk",
+)
 FILE, CHANNEL, STREAM, INTAKE = range(4)
 RATES_HZ: Final = (24_000, 8_000, 11_025, 16_000, 44_100, 48_000, 96_000)
 MOST_SAMPLES: Final = 24_000 * 4
@@ -125,9 +148,27 @@ def seeds() -> Iterator[bytes]:
     time_s = np.arange(1_200) / 24_000
     pcm = 0.5 * np.sin(2 * np.pi * 440 * time_s)
     stereo = np.stack([pcm, -pcm], 1)
-    kinds = (("WAV", "PCM_16"), ("WAV", "FLOAT"), ("WAV", "ULAW"), ("WAV", "IMA_ADPCM"), ("WAV", "DOUBLE"), ("WAVEX", "PCM_24"), ("RF64", "PCM_16"),
-             ("FLAC", "PCM_16"), ("OGG", "VORBIS"), ("OGG", "OPUS"), ("MP3", "MPEG_LAYER_III"), ("AIFF", "PCM_16"), ("AU", "ULAW"),
-             ("CAF", "ALAC_16"), ("W64", "PCM_16"), ("RAW", "PCM_16"), ("PAF", "PCM_16"), ("VOC", "PCM_U8"), ("NIST", "PCM_16"))  # fmt: skip
+    kinds = (
+        ("WAV", "PCM_16"),
+        ("WAV", "FLOAT"),
+        ("WAV", "ULAW"),
+        ("WAV", "IMA_ADPCM"),
+        ("WAV", "DOUBLE"),
+        ("WAVEX", "PCM_24"),
+        ("RF64", "PCM_16"),
+        ("FLAC", "PCM_16"),
+        ("OGG", "VORBIS"),
+        ("OGG", "OPUS"),
+        ("MP3", "MPEG_LAYER_III"),
+        ("AIFF", "PCM_16"),
+        ("AU", "ULAW"),
+        ("CAF", "ALAC_16"),
+        ("W64", "PCM_16"),
+        ("RAW", "PCM_16"),
+        ("PAF", "PCM_16"),
+        ("VOC", "PCM_U8"),
+        ("NIST", "PCM_16"),
+    )
     for container, subtype in kinds:
         for samples, rate in ((pcm, 24_000), (stereo, 48_000)):
             stream = io.BytesIO()
@@ -137,14 +178,25 @@ def seeds() -> Iterator[bytes]:
     whole = wav_header(100, 24_000) + bytes(200)
     for start, value in itertools.product((4, 20, 22, 24, 32, 34, 40), (0, 1, 0x7F, 0xFF)):
         yield bytes([FILE]) + whole[:start] + bytes([value]) * 2 + whole[start + 2 :]
-    yield from (bytes([FILE]) + content for content in (b"", b"RIFF", whole[:30], whole[:-7], b"<html>", whole[:12] + b"LIST\xff\xff\xff\xff"))
+    yield from (
+        bytes([FILE]) + content
+        for content in (b"", b"RIFF", whole[:30], whole[:-7], b"<html>", whole[:12] + b"LIST\xff\xff\xff\xff")
+    )
     samples = wav_header(4, 24_000)[:20] + b"\x03\x00" + wav_header(4, 24_000)[22:34] + b"\x20\x00" + b"data\x10\x00\x00\x00"
     yield from (bytes([FILE]) + samples + struct.pack("<4f", 0, 1, value, 0) for value in (float("nan"), float("inf"), 3e38))
     for form, rate, channels in itertools.product(range(3), range(len(RATES_HZ)), range(2)):
         yield bytes([STREAM, form, rate, channels, 30]) + (pcm[:600] * 9000).astype("<i2").tobytes()
     yield bytes([STREAM, 1, 0, 0, 9]) + struct.pack("<3f", 0, float("nan"), 1)
     yield bytes([STREAM, 0, 1, 1, 9]) + bytes(7)
-    for rate_hz, channels, kind, given in ((24_000, 1, 0, 1), (48_000, 2, 1, 1), (44_100, 1, 2, 2), (3, 1, 0, 1), (24_000, 0, 0, 1), (24_000, 69, 0, 1),
-                                           (24_000, 2, 1, 3), (24_000, 1, 1, 4)):  # fmt: skip
+    for rate_hz, channels, kind, given in (
+        (24_000, 1, 0, 1),
+        (48_000, 2, 1, 1),
+        (44_100, 1, 2, 2),
+        (3, 1, 0, 1),
+        (24_000, 0, 0, 1),
+        (24_000, 69, 0, 1),
+        (24_000, 2, 1, 3),
+        (24_000, 1, 1, 4),
+    ):
         yield bytes([INTAKE]) + struct.pack("<IBBBB", rate_hz, channels, kind, given, 0) + bytes(960)
     yield bytes([INTAKE]) + struct.pack("<IBBBB", 24_000, 2, 1, 1, 0) + struct.pack("<8f", *([3e38] * 8))

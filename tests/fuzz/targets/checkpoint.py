@@ -20,12 +20,39 @@ from tests.fuzz.materials import SMALL, WIDE, checkpoint, folder, model_file, re
 
 COVERED: Final = ("codec_core/convert/*.py", "codec_core/safetensors_file.py")
 DICTIONARY: Final = (
-    b'"dtype":"F32"', b'"dtype":"BF16"', b'"dtype":"I64"', b'"shape":[', b'"data_offsets":[', b'"__metadata__":{"geometry":"', b'"transformer":{',
-    b'"quantizer":{', b'"num_heads":', b'"context":', b'"n_q":', b'"num_attention_heads":', b'"hidden_size":', b'"head_dim":',
-    b'"rope_parameters":{"rope_theta":', b'"rope_type":"default"', b'"num_quantizers":', b'"sliding_window":', b'"model_type":"mimi"',
-    b".weight", b"encoder.model.0.conv.conv.", b"quantizer.rvq_rest.vq.layers.1._codebook.embedding_sum", b"cluster_usage",
-    b"embedding_sum", b"self_attn.in_proj_weight", b"lm.", b"1e999", b"4294967296", b"-1", b"null", b"true", b"GGUF\x03\x00\x00\x00",
-)  # fmt: skip
+    b'"dtype":"F32"',
+    b'"dtype":"BF16"',
+    b'"dtype":"I64"',
+    b'"shape":[',
+    b'"data_offsets":[',
+    b'"__metadata__":{"geometry":"',
+    b'"transformer":{',
+    b'"quantizer":{',
+    b'"num_heads":',
+    b'"context":',
+    b'"n_q":',
+    b'"num_attention_heads":',
+    b'"hidden_size":',
+    b'"head_dim":',
+    b'"rope_parameters":{"rope_theta":',
+    b'"rope_type":"default"',
+    b'"num_quantizers":',
+    b'"sliding_window":',
+    b'"model_type":"mimi"',
+    b".weight",
+    b"encoder.model.0.conv.conv.",
+    b"quantizer.rvq_rest.vq.layers.1._codebook.embedding_sum",
+    b"cluster_usage",
+    b"embedding_sum",
+    b"self_attn.in_proj_weight",
+    b"lm.",
+    b"1e999",
+    b"4294967296",
+    b"-1",
+    b"null",
+    b"true",
+    b"GGUF\x03\x00\x00\x00",
+)
 WHOLE, HEADER, CONFIG, GEOMETRY = range(4)
 MOST_PAYLOAD_BYTES: Final = 1 << 18
 DTYPES: Final = (None, "f32", "f16")
@@ -67,7 +94,9 @@ def _source(kind: int, content: bytes) -> Path:
     if kind == WHOLE:
         path.write_bytes(content)
     elif kind == HEADER:
-        path.write_bytes(struct.pack("<Q", len(content)) + content + bytes.fromhex("0000003f") * (_payload_bytes(content) // 4 + 1))
+        path.write_bytes(
+            struct.pack("<Q", len(content)) + content + bytes.fromhex("0000003f") * (_payload_bytes(content) // 4 + 1)
+        )
         with path.open("r+b") as file:
             file.truncate(8 + len(content) + _payload_bytes(content))
     else:
@@ -85,7 +114,7 @@ def _payload_bytes(header: bytes) -> int:
     return end if isinstance(end, int) and 0 <= end <= MOST_PAYLOAD_BYTES else 0
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _header_and_payload(path: Path) -> tuple[dict[str, Any], bytes]:
     data = path.read_bytes()
     (size,) = struct.unpack_from("<Q", data)
@@ -106,7 +135,9 @@ def seeds() -> Iterator[bytes]:
     yield bytes([WHOLE, 5]) + checkpoint(WIDE).read_bytes()
     yield bytes([WHOLE, 8]) + model_file(WIDE, "f16", "q8_0").read_bytes()
     yield bytes([WHOLE, 4]) + model_file(WIDE).read_bytes()
-    yield from (bytes([WHOLE, 0]) + content for content in (b"", b"version https", b"<html></html>", b"PK\x03\x04", b"GGUF" + bytes(8)))
+    yield from (
+        bytes([WHOLE, 0]) + content for content in (b"", b"version https", b"<html></html>", b"PK\x03\x04", b"GGUF" + bytes(8))
+    )
     yield from (bytes([WHOLE, 0]) + model_file().read_bytes()[:size] for size in (4, 24, 100, 5_000))
     yield from _headers()
     yield from _configs()
@@ -119,17 +150,33 @@ def _headers() -> Iterator[bytes]:
         text = json.dumps(fields).encode()
         yield bytes([HEADER, 0]) + text
         # Names no rule knows, types and shapes that no tensor has, a codebook without its usage.
-        for old, new in ((b"cluster_usage", b"cluster_usages"), (b'"F32"', b'"F64"'), (b"conv.bias", b"conv.gain"), (b"k_proj", b"x_proj"),
-                         (b'"shape": [4, 4]', b'"shape": [16]'), (b'"shape": [4]', b'"shape": [0]'), (b'"F32"', b'"BF16"'),
-                         (b"encoder", b"lm.encoder")):  # fmt: skip
+        for old, new in (
+            (b"cluster_usage", b"cluster_usages"),
+            (b'"F32"', b'"F64"'),
+            (b"conv.bias", b"conv.gain"),
+            (b"k_proj", b"x_proj"),
+            (b'"shape": [4, 4]', b'"shape": [16]'),
+            (b'"shape": [4]', b'"shape": [0]'),
+            (b'"F32"', b'"BF16"'),
+            (b"encoder", b"lm.encoder"),
+        ):
             yield bytes([HEADER, 1]) + text.replace(old, new, 1)
     half = {name: entry for name, entry in _header_and_payload(checkpoint())[0].items() if name != "__metadata__"}
     yield bytes([HEADER, 1]) + _retyped(half, "F16", lambda name: "conv.conv.weight" in name)
     yield bytes([HEADER, 2]) + _retyped(half, "BF16", lambda name: "transformer" in name)
-    for entry in ({}, {"dtype": "F32"}, {"dtype": 5, "shape": [1], "data_offsets": [0, 4]}, {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]},
-                  {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}, {"dtype": "F32", "shape": [1], "data_offsets": [0, 5]}):  # fmt: skip
+    for entry in (
+        {},
+        {"dtype": "F32"},
+        {"dtype": 5, "shape": [1], "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]},
+        {"dtype": "F32", "shape": [1], "data_offsets": [0, 5]},
+    ):
         yield bytes([HEADER, 0]) + json.dumps({"a": entry}).encode()
-    yield from (bytes([HEADER, 0]) + text for text in (b"{}", b"[]", b"{" * 2000, b'{"a":1,"a":2}', b'{"__metadata__":{"a":1}}', b'{"x":NaN}'))
+    yield from (
+        bytes([HEADER, 0]) + text
+        for text in (b"{}", b"[]", b"{" * 2000, b'{"a":1,"a":2}', b'{"__metadata__":{"a":1}}', b'{"x":NaN}')
+    )
 
 
 def _retyped(fields: dict[str, Any], dtype: str, chosen: Callable[[str], bool]) -> bytes:
@@ -141,11 +188,23 @@ def _retyped(fields: dict[str, Any], dtype: str, chosen: Callable[[str], bool]) 
 def _configs() -> Iterator[bytes]:
     good = json.loads((transformers_folder() / "config.json").read_text())
     changes: tuple[dict[str, Any], ...] = (
-        {}, {"rope_parameters": {"rope_theta": 700.0, "rope_type": "default"}}, {"rope_parameters": {"rope_type": "yarn"}}, {"rope_parameters": 3},
-        {"rope_theta": 1.5}, {"model_type": "llama"}, {"normalize": 0}, {"num_attention_heads": 0}, {"num_key_value_heads": 1}, {"head_dim": 5},
-        {"sliding_window": True}, {"num_quantizers": 9}, {"hidden_size": "4"}, {"upsampling_ratios": [8, 6, 5, 5]}, {"num_attention_heads": 3},
+        {},
+        {"rope_parameters": {"rope_theta": 700.0, "rope_type": "default"}},
+        {"rope_parameters": {"rope_type": "yarn"}},
+        {"rope_parameters": 3},
+        {"rope_theta": 1.5},
+        {"model_type": "llama"},
+        {"normalize": 0},
+        {"num_attention_heads": 0},
+        {"num_key_value_heads": 1},
+        {"head_dim": 5},
+        {"sliding_window": True},
+        {"num_quantizers": 9},
+        {"hidden_size": "4"},
+        {"upsampling_ratios": [8, 6, 5, 5]},
+        {"num_attention_heads": 3},
         {"num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 1},
-    )  # fmt: skip
+    )
     yield from (bytes([CONFIG, 0]) + json.dumps(good | change).encode() for change in changes)
     yield from (bytes([CONFIG, 0]) + text for text in (b"", b"[]", b"\xff", b"[" * 5000, b"{}", b'{"rope_theta":1e999}'))
 
@@ -154,8 +213,16 @@ def _geometries() -> Iterator[bytes]:
     good = json.loads(_header_and_payload(checkpoint())[0]["__metadata__"]["geometry"])
     assert good["transformer"]["num_heads"] == SMALL.heads
     changes: tuple[dict[str, Any], ...] = (
-        {}, {"model": ""}, {"model": None}, {"sample_rate": 16_000}, {"frame_rate": None}, {"transformer": []}, {"quantizer": {"n_q": True}},
-        {"transformer": {"num_heads": 1 << 40}}, {"transformer": {"context": -1}}, {"transformer": {"max_period": 1.5}},
-    )  # fmt: skip
+        {},
+        {"model": ""},
+        {"model": None},
+        {"sample_rate": 16_000},
+        {"frame_rate": None},
+        {"transformer": []},
+        {"quantizer": {"n_q": True}},
+        {"transformer": {"num_heads": 1 << 40}},
+        {"transformer": {"context": -1}},
+        {"transformer": {"max_period": 1.5}},
+    )
     yield from (bytes([GEOMETRY, 0]) + json.dumps(good | change).encode() for change in changes)
     yield from (bytes([GEOMETRY, 0]) + text for text in (b"", b"[]", b"{", b"[" * 5000, b"5"))

@@ -5,6 +5,7 @@ Input: one byte that chooses the form, then the file.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import struct
@@ -26,10 +27,31 @@ COVERED: Final = (
     "codec_core/safetensors_file.py",
 )
 DICTIONARY: Final = (
-    b"\x93NUMPY\x01\x00", b"{'descr': '<i2', 'fortran_order': False, 'shape': (", b"True", b"'<u8'", b"'|b1'", b"'O'",
-    b"MIMI", b'{"codes":[[', b'"levels":', b'"frames":', b'"samples":', b'"provenance":{', b'"__metadata__":{', b'"dtype":"I16"',
-    b'"shape":[', b'"data_offsets":[0,', b"frame=0 codes=", b"1e999", b"NaN", b"-1", b"65536", b"null", b"\\ud800", b"]]}",
-)  # fmt: skip
+    b"\x93NUMPY\x01\x00",
+    b"{'descr': '<i2', 'fortran_order': False, 'shape': (",
+    b"True",
+    b"'<u8'",
+    b"'|b1'",
+    b"'O'",
+    b"MIMI",
+    b'{"codes":[[',
+    b'"levels":',
+    b'"frames":',
+    b'"samples":',
+    b'"provenance":{',
+    b'"__metadata__":{',
+    b'"dtype":"I16"',
+    b'"shape":[',
+    b'"data_offsets":[0,',
+    b"frame=0 codes=",
+    b"1e999",
+    b"NaN",
+    b"-1",
+    b"65536",
+    b"null",
+    b"\\ud800",
+    b"]]}",
+)
 TEXT: Final = len(FORMATS)
 WHOLE: Final = CodesDocument(np.arange(12, dtype=np.int32).reshape(3, 4), 4 * 1920 - 7, {"model": "m"})
 
@@ -50,12 +72,12 @@ def one_input(data: bytes) -> None:
 
 
 def _written_and_read(document: CodesDocument, name: str) -> None:
-    try:
-        data = serialize_codes(document, name)
-    except CodesFileError as error:
-        assert name == "mimi", error
-        assert document.codes.max() > 32767
+    if name == "mimi" and document.codes.size and document.codes.max() > 32767:
+        with contextlib.suppress(CodesFileError):
+            serialize_codes(document, name)
+            raise AssertionError("codes of .mimi that have no room in it")
         return
+    data = serialize_codes(document, name)
     again = parse_codes(data, name)
     # A file of .mimi with no frame does not say how many levels it has no frame of, nor does JSON of no level.
     assert np.array_equal(again.codes, document.codes), name
@@ -85,10 +107,24 @@ def _hostile() -> Iterator[bytes]:
         yield bytes([npy]) + b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + bytes(4)
     for levels in (0, -1, 1025, 2, 1 << 30):
         yield bytes([mimi]) + b"MIMI" + struct.pack("<i", levels) + bytes(6)
-    fields = ('"codes":[[1,2],[3]]', '"codes":[[70000]]', '"codes":[[-1]]', '"codes":[1]', '"codes":[[1.5]]', '"codes":[[1]],"levels":2',
-              '"codes":[[1]],"samples":-1', '"codes":[[1]],"samples":99999', '"codes":[[1]],"provenance":{"a":1}',
-              '"codes":[[1]],"codes":[[1]]', '"codes":{}', '"codes":[[' + "9" * 5000 + "]]", '"codes":[[NaN]]', '"codes":[]',
-              '"a":' + "[" * 3000, '"codes":[[1]],"x":' + "8" * 5000)  # fmt: skip
+    fields = (
+        '"codes":[[1,2],[3]]',
+        '"codes":[[70000]]',
+        '"codes":[[-1]]',
+        '"codes":[1]',
+        '"codes":[[1.5]]',
+        '"codes":[[1]],"levels":2',
+        '"codes":[[1]],"samples":-1',
+        '"codes":[[1]],"samples":99999',
+        '"codes":[[1]],"provenance":{"a":1}',
+        '"codes":[[1]],"codes":[[1]]',
+        '"codes":{}',
+        '"codes":[[' + "9" * 5000 + "]]",
+        '"codes":[[NaN]]',
+        '"codes":[]',
+        '"a":' + "[" * 3000,
+        '"codes":[[1]],"x":' + "8" * 5000,
+    )
     yield from (bytes([json_form]) + b"{" + text.encode() + b"}" for text in fields)
     yield bytes([json_form]) + json.dumps({"codes": [list(range(20_000))]}).encode()
     yield bytes([json_form]) + json.dumps({"codes": [[0]] * 1025}).encode()

@@ -51,13 +51,39 @@ COVERED: Final = (
     "ext/weights/tensor_values.cc",
 )
 DICTIONARY: Final = (
-    b"GGUF\x03\x00\x00\x00", b"GGUF\x00\x00\x00\x03", b"FUGG", b"general.architecture", b"general.name", b"general.alignment", b"split.count", b"moshi",
-    b"moshi.component", b"moshi.mimi.sample_rate", b"moshi.mimi.frame_rate", b"moshi.mimi.n_q", b"moshi.mimi.card",
-    b"moshi.mimi.transformer.context", b"moshi.mimi.numerics", b"moshi.mimi.weight_class", b"kyutai", b"ggml", b"f16", b"q8_0", b"mimi.",
-    b"encoder.model.", b"decoder_transformer.transformer.layers.", b"quantizer.rvq_rest.vq.layers.", b"._codebook.embedding",
-    b".conv.conv.weight", b".convtr.convtr.weight", b"self_attn.in_projs.0.weight", b"\xff\xff\xff\xff\xff\xff\xff\xff",
-    b"\x00\x00\x00\x00\x00\x00\x00\x80", b"\x08\x00\x00\x00", b"\x09\x00\x00\x00",
-)  # fmt: skip
+    b"GGUF\x03\x00\x00\x00",
+    b"GGUF\x00\x00\x00\x03",
+    b"FUGG",
+    b"general.architecture",
+    b"general.name",
+    b"general.alignment",
+    b"split.count",
+    b"moshi",
+    b"moshi.component",
+    b"moshi.mimi.sample_rate",
+    b"moshi.mimi.frame_rate",
+    b"moshi.mimi.n_q",
+    b"moshi.mimi.card",
+    b"moshi.mimi.transformer.context",
+    b"moshi.mimi.numerics",
+    b"moshi.mimi.weight_class",
+    b"kyutai",
+    b"ggml",
+    b"f16",
+    b"q8_0",
+    b"mimi.",
+    b"encoder.model.",
+    b"decoder_transformer.transformer.layers.",
+    b"quantizer.rvq_rest.vq.layers.",
+    b"._codebook.embedding",
+    b".conv.conv.weight",
+    b".convtr.convtr.weight",
+    b"self_attn.in_projs.0.weight",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff",
+    b"\x00\x00\x00\x00\x00\x00\x00\x80",
+    b"\x08\x00\x00\x00",
+    b"\x09\x00\x00\x00",
+)
 
 
 def one_input(data: bytes) -> None:
@@ -113,10 +139,19 @@ def seeds() -> Iterator[bytes]:
 
 
 FOREIGN: Final = (
-    b"", b"<!DOCTYPE html><html>", b"\xef\xbb\xbf \n<HTML>", b"version https://git-lfs.github.com/spec/v1\n", b"PK\x03\x04" + bytes(60),
-    b"\x80\x02}q\x00.", b"\x1f\x8b\x08" + bytes(20), b"FUGG" + bytes(20), b"tjgg" + bytes(20), b"\xff\x00 \x7f", b" \n\t ",
+    b"",
+    b"<!DOCTYPE html><html>",
+    b"\xef\xbb\xbf \n<HTML>",
+    b"version https://git-lfs.github.com/spec/v1\n",
+    b"PK\x03\x04" + bytes(60),
+    b"\x80\x02}q\x00.",
+    b"\x1f\x8b\x08" + bytes(20),
+    b"FUGG" + bytes(20),
+    b"tjgg" + bytes(20),
+    b"\xff\x00 \x7f",
+    b" \n\t ",
     b"\x08\x00\x00\x00\x00\x00\x00\x00{      }",
-)  # fmt: skip
+)
 FIRST: Final = "mimi.encoder.model.0.conv.conv.weight"
 BIAS: Final = "mimi.encoder.model.0.conv.conv.bias"
 LAYER: Final = "mimi.encoder_transformer.transformer.layers.0"
@@ -157,18 +192,39 @@ def _mangled(file: GgufFile) -> None:
 
 
 CONTRACT: Final[tuple[Callable[[GgufFile], object], ...]] = (
-    _put(BIAS, offset=1), _put(BIAS, offset=1 << 63), _put(BIAS, offset=0), _put(BIAS, offset=64), _put(BIAS, offset=(1 << 64) - 32),
-    _put(BIAS, dims=(1, 9), data=bytes(36)), _put(FIRST, type=F16), _put(FIRST, type=BF16, data=bytes(28)), _put(FIRST, type=Q4_0),
-    _put(f"{LAYER}.linear1.weight", type=F16, data=bytes(64)), _put(f"{LAYER}.norm1.weight", dims=(2, 2)),
-    _value(f"{LAYER}.norm1.weight", np.nan), _value(f"{LAYER}.layer_scale_1.scale", np.inf), _value(FIRST, -np.inf),
-    _key(text("general.architecture", "llama")), _key(text("moshi.component", "lm")), _key(u32("split.count", 3)),
-    _key(text("moshi.mimi.numerics", "fast")), _key(text("moshi.mimi.numerics", "ggml")), _key(text("moshi.mimi.weight_class", "f16")),
-    _key(text("moshi.mimi.card", "8")), _key(u32("general.alignment", 8)), _key(array("tokens", 8, 2, string("a") + string("b"))),
+    _put(BIAS, offset=1),
+    _put(BIAS, offset=1 << 63),
+    _put(BIAS, offset=0),
+    _put(BIAS, offset=64),
+    _put(BIAS, offset=(1 << 64) - 32),
+    _put(BIAS, dims=(1, 9), data=bytes(36)),
+    _put(FIRST, type=F16),
+    _put(FIRST, type=BF16, data=bytes(28)),
+    _put(FIRST, type=Q4_0),
+    _put(f"{LAYER}.linear1.weight", type=F16, data=bytes(64)),
+    _put(f"{LAYER}.norm1.weight", dims=(2, 2)),
+    _value(f"{LAYER}.norm1.weight", np.nan),
+    _value(f"{LAYER}.layer_scale_1.scale", np.inf),
+    _value(FIRST, -np.inf),
+    _key(text("general.architecture", "llama")),
+    _key(text("moshi.component", "lm")),
+    _key(u32("split.count", 3)),
+    _key(text("moshi.mimi.numerics", "fast")),
+    _key(text("moshi.mimi.numerics", "ggml")),
+    _key(text("moshi.mimi.weight_class", "f16")),
+    _key(text("moshi.mimi.card", "8")),
+    _key(u32("general.alignment", 8)),
+    _key(array("tokens", 8, 2, string("a") + string("b"))),
     _key(array("scores", 6, 2, bytes(8))),
-    lambda file: file.drop_tensor(BIAS), lambda file: file.drop_tensor(FIRST), lambda file: file.tensors.append(Tensor("mimi.extra", (4,), F32, bytes(16))),
-    lambda file: setattr(file, "trailing", bytes(5)), _mangled,
-)  # fmt: skip
+    lambda file: file.drop_tensor(BIAS),
+    lambda file: file.drop_tensor(FIRST),
+    lambda file: file.tensors.append(Tensor("mimi.extra", (4,), F32, bytes(16))),
+    lambda file: setattr(file, "trailing", bytes(5)),
+    _mangled,
+)
 QUANTISED: Final[tuple[Callable[[GgufFile], object], ...]] = (
-    _put(f"{LAYER}.linear2.weight", data=b"\x00\x7e" + bytes(34 * 64 - 2)), _put(f"{LAYER}.linear2.weight", data=b"\x00\x7c" + bytes(34 * 64 - 2)),
-    _put(f"{LAYER}.linear1.weight", type=F32, data=bytes(4 * 32 * 64)), _put(f"{LAYER}.linear1.weight", dims=(16, 128)),
-)  # fmt: skip
+    _put(f"{LAYER}.linear2.weight", data=b"\x00\x7e" + bytes(34 * 64 - 2)),
+    _put(f"{LAYER}.linear2.weight", data=b"\x00\x7c" + bytes(34 * 64 - 2)),
+    _put(f"{LAYER}.linear1.weight", type=F32, data=bytes(4 * 32 * 64)),
+    _put(f"{LAYER}.linear1.weight", dims=(16, 128)),
+)

@@ -17,7 +17,13 @@ from codec_core.errors import NumericOverflowError, SettingError, SnapshotError
 from tests.fuzz.materials import NUMERICS, model, require_typed
 
 COVERED: Final = ("ext/state/stream_state.cc", "ext/state/stream_state.h", "ext/state/state_layout.h")
-DICTIONARY: Final = (b"\x00\x00\xc0\x7f", b"\x00\x00\x80\x7f", b"\xff\xff\x7f\x7f", b"\x00\x00\x80\xff", b"\x01\x00\x00\x00\x00\x00\x00\x00")
+DICTIONARY: Final = (
+    b"\x00\x00\xc0\x7f",
+    b"\x00\x00\x80\x7f",
+    b"\xff\xff\x7f\x7f",
+    b"\x00\x00\x80\xff",
+    b"\x01\x00\x00\x00\x00\x00\x00\x00",
+)
 
 
 def session_of(data: bytes) -> EncoderSession | DecoderSession:

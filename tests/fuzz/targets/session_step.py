@@ -33,7 +33,14 @@ COVERED: Final = (
     "ext/model/split_rvq.cc",
     "ext/state/stream_state.cc",
 )
-DICTIONARY: Final = (b"\x00\x00\xc0\x7f", b"\x00\x00\x80\x7f", b"\xff\xff\x7f\x7f", b"\x00\x00\x80\x3f", b"\x01\x00\x00\x00", b"\xff\xff")
+DICTIONARY: Final = (
+    b"\x00\x00\xc0\x7f",
+    b"\x00\x00\x80\x7f",
+    b"\xff\xff\x7f\x7f",
+    b"\x00\x00\x80\x3f",
+    b"\x01\x00\x00\x00",
+    b"\xff\xff",
+)
 FRAME_SAMPLES: Final = 1920
 MOST_FRAMES: Final = 4
 

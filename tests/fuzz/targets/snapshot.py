@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from codec_core.errors import CodecError, SnapshotError
+from codec_core.errors import NumericOverflowError, SettingError, SnapshotError
 from server import access_token, resume_token, stream_snapshot
 from server.access_token import TokenClaims
 from server.codec_executor import CodecExecutor
@@ -40,9 +40,23 @@ COVERED: Final = (
     "server/stream_state.py",
 )
 DICTIONARY: Final = (
-    b"MIMISNAP", b"MIMISTRM", b'"lineage":{', b'"model_sha256":"', b'"settings":{', b'"counters":{', b'"intake":[', b'"outlet":[',
-    b'"freed":[', b"null", b"-1", b"1e999", b"[]", b"{}", b"\xff\xff\xff\xff\xff\xff\xff\xff", b"\x00\x00\xc0\x7f",
-)  # fmt: skip
+    b"MIMISNAP",
+    b"MIMISTRM",
+    b'"lineage":{',
+    b'"model_sha256":"',
+    b'"settings":{',
+    b'"counters":{',
+    b'"intake":[',
+    b'"outlet":[',
+    b'"freed":[',
+    b"null",
+    b"-1",
+    b"1e999",
+    b"[]",
+    b"{}",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff",
+    b"\x00\x00\xc0\x7f",
+)
 ENCODER, DECODER, STREAM, RESUME, ACCESS = range(5)
 KEY: Final = bytes(range(32))
 DIGEST_BYTES: Final = 32
@@ -72,9 +86,9 @@ def _restore(kind: int, blob: bytes) -> None:
             session.push(np.zeros(1920, np.float32))
         else:
             session.push(np.zeros((session.levels, 1), np.int32))
-    except CodecError as error:
+    except (NumericOverflowError, SettingError) as error:
         # What a session may hold, it may also have been driven to: only the step can tell.
-        assert error.code in ("numeric_overflow", "setting"), error
+        require_typed(error)
 
 
 @functools.lru_cache(maxsize=1)
@@ -149,10 +163,20 @@ def seeds() -> Iterator[bytes]:
 
 
 WRONG_FACTS: Final = (
-    ("lineage", {}), ("lineage", None), ("settings", {"mode": "x"}), ("settings", []), ("counters", {"frames": "x"}),
-    ("counters", {"epoch": -1}), ("intake", [0]), ("intake", [-5, 7]), ("outlet", {}), ("outlet", [1 << 62, 1 << 62]), ("freed", None),
-    ("freed", [0, "x"]), ("model_sha256", 5),
-)  # fmt: skip
+    ("lineage", {}),
+    ("lineage", None),
+    ("settings", {"mode": "x"}),
+    ("settings", []),
+    ("counters", {"frames": "x"}),
+    ("counters", {"epoch": -1}),
+    ("intake", [0]),
+    ("intake", [-5, 7]),
+    ("outlet", {}),
+    ("outlet", [1 << 62, 1 << 62]),
+    ("freed", None),
+    ("freed", [0, "x"]),
+    ("model_sha256", 5),
+)
 
 
 def _damaged(blob: bytes) -> Iterator[bytes]:
