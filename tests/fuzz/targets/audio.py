@@ -144,37 +144,44 @@ def _intake(content: bytes) -> None:
     assert all(piece.dtype == np.float32 and piece.ndim == 1 for piece in made)
 
 
+CONTAINERS: Final = (
+    ("WAV", "PCM_16"),
+    ("WAV", "FLOAT"),
+    ("WAV", "ULAW"),
+    ("WAV", "IMA_ADPCM"),
+    ("WAV", "DOUBLE"),
+    ("WAVEX", "PCM_24"),
+    ("RF64", "PCM_16"),
+    ("FLAC", "PCM_16"),
+    ("OGG", "VORBIS"),
+    ("OGG", "OPUS"),
+    ("MP3", "MPEG_LAYER_III"),
+    ("AIFF", "PCM_16"),
+    ("AU", "ULAW"),
+    ("CAF", "ALAC_16"),
+    ("W64", "PCM_16"),
+    ("RAW", "PCM_16"),
+    ("PAF", "PCM_16"),
+    ("VOC", "PCM_U8"),
+    ("NIST", "PCM_16"),
+)
+
+
 def seeds() -> Iterator[bytes]:
     time_s = np.arange(1_200) / 24_000
     pcm = 0.5 * np.sin(2 * np.pi * 440 * time_s)
     stereo = np.stack([pcm, -pcm], 1)
-    kinds = (
-        ("WAV", "PCM_16"),
-        ("WAV", "FLOAT"),
-        ("WAV", "ULAW"),
-        ("WAV", "IMA_ADPCM"),
-        ("WAV", "DOUBLE"),
-        ("WAVEX", "PCM_24"),
-        ("RF64", "PCM_16"),
-        ("FLAC", "PCM_16"),
-        ("OGG", "VORBIS"),
-        ("OGG", "OPUS"),
-        ("MP3", "MPEG_LAYER_III"),
-        ("AIFF", "PCM_16"),
-        ("AU", "ULAW"),
-        ("CAF", "ALAC_16"),
-        ("W64", "PCM_16"),
-        ("RAW", "PCM_16"),
-        ("PAF", "PCM_16"),
-        ("VOC", "PCM_U8"),
-        ("NIST", "PCM_16"),
-    )
-    for container, subtype in kinds:
+    for container, subtype in CONTAINERS:
         for samples, rate in ((pcm, 24_000), (stereo, 48_000)):
             stream = io.BytesIO()
             if container in soundfile.available_formats() and soundfile.check_format(container, subtype):
                 soundfile.write(stream, samples, rate, format=container, subtype=subtype)
                 yield bytes([FILE if samples is pcm else CHANNEL]) + stream.getvalue()
+    yield from _headers()
+    yield from _raw((pcm[:600] * 9000).astype("<i2").tobytes())
+
+
+def _headers() -> Iterator[bytes]:
     whole = wav_header(100, 24_000) + bytes(200)
     for start, value in itertools.product((4, 20, 22, 24, 32, 34, 40), (0, 1, 0x7F, 0xFF)):
         yield bytes([FILE]) + whole[:start] + bytes([value]) * 2 + whole[start + 2 :]
@@ -184,8 +191,11 @@ def seeds() -> Iterator[bytes]:
     )
     samples = wav_header(4, 24_000)[:20] + b"\x03\x00" + wav_header(4, 24_000)[22:34] + b"\x20\x00" + b"data\x10\x00\x00\x00"
     yield from (bytes([FILE]) + samples + struct.pack("<4f", 0, 1, value, 0) for value in (float("nan"), float("inf"), 3e38))
+
+
+def _raw(sound: bytes) -> Iterator[bytes]:
     for form, rate, channels in itertools.product(range(3), range(len(RATES_HZ)), range(2)):
-        yield bytes([STREAM, form, rate, channels, 30]) + (pcm[:600] * 9000).astype("<i2").tobytes()
+        yield bytes([STREAM, form, rate, channels, 30]) + sound
     yield bytes([STREAM, 1, 0, 0, 9]) + struct.pack("<3f", 0, float("nan"), 1)
     yield bytes([STREAM, 0, 1, 1, 9]) + bytes(7)
     for rate_hz, channels, kind, given in (

@@ -144,22 +144,25 @@ def seeds() -> Iterator[bytes]:
     yield from _geometries()
 
 
+# Names no rule knows, types and shapes that no tensor has, a codebook without its usage.
+REPLACED: Final = (
+    (b"cluster_usage", b"cluster_usages"),
+    (b'"F32"', b'"F64"'),
+    (b"conv.bias", b"conv.gain"),
+    (b"k_proj", b"x_proj"),
+    (b'"shape": [4, 4]', b'"shape": [16]'),
+    (b'"shape": [4]', b'"shape": [0]'),
+    (b'"F32"', b'"BF16"'),
+    (b"encoder", b"lm.encoder"),
+)
+
+
 def _headers() -> Iterator[bytes]:
     theirs, _ = _header_and_payload(transformers_folder() / "model.safetensors")
     for fields in (_header_and_payload(checkpoint())[0], theirs):
         text = json.dumps(fields).encode()
         yield bytes([HEADER, 0]) + text
-        # Names no rule knows, types and shapes that no tensor has, a codebook without its usage.
-        for old, new in (
-            (b"cluster_usage", b"cluster_usages"),
-            (b'"F32"', b'"F64"'),
-            (b"conv.bias", b"conv.gain"),
-            (b"k_proj", b"x_proj"),
-            (b'"shape": [4, 4]', b'"shape": [16]'),
-            (b'"shape": [4]', b'"shape": [0]'),
-            (b'"F32"', b'"BF16"'),
-            (b"encoder", b"lm.encoder"),
-        ):
+        for old, new in REPLACED:
             yield bytes([HEADER, 1]) + text.replace(old, new, 1)
     half = {name: entry for name, entry in _header_and_payload(checkpoint())[0].items() if name != "__metadata__"}
     yield bytes([HEADER, 1]) + _retyped(half, "F16", lambda name: "conv.conv.weight" in name)

@@ -52,7 +52,7 @@ DICTIONARY: Final = (
     b"\\ud800",
     b"]]}",
 )
-TEXT: Final = len(FORMATS)
+NPY, MIMI, JSON, SAFETENSORS, TEXT = range(5)
 WHOLE: Final = CodesDocument(np.arange(12, dtype=np.int32).reshape(3, 4), 4 * 1920 - 7, {"model": "m"})
 
 
@@ -93,59 +93,71 @@ def seeds() -> Iterator[bytes]:
             if not (document is wide and name == "mimi"):
                 yield bytes([form]) + serialize_codes(document, name)
     yield bytes([TEXT]) + b"log\nframe=0 codes=1,2,3\nframe=1 codes=4,5,6\n"
-    yield from _hostile()
+    yield from _wrong_npy()
+    yield from _wrong_json()
+    yield from _wrong_safetensors()
+    for levels in (0, -1, 1025, 2, 1 << 30):
+        yield bytes([MIMI]) + b"MIMI" + struct.pack("<i", levels) + bytes(6)
+    for text in ("frame=1 codes=1", "frame=0 codes=", "frame=0 codes=1\nframe=1 codes=1,2", "frame=0 codes=99999", "nothing"):
+        yield bytes([TEXT]) + text.encode()
 
 
-def _hostile() -> Iterator[bytes]:
-    npy, mimi, json_form, safetensors = range(4)
+JSON_FIELDS: Final = (
+    '"codes":[[1,2],[3]]',
+    '"codes":[[70000]]',
+    '"codes":[[-1]]',
+    '"codes":[1]',
+    '"codes":[[1.5]]',
+    '"codes":[[1]],"levels":2',
+    '"codes":[[1]],"samples":-1',
+    '"codes":[[1]],"samples":99999',
+    '"codes":[[1]],"provenance":{"a":1}',
+    '"codes":[[1]],"codes":[[1]]',
+    '"codes":{}',
+    '"codes":[[' + "9" * 5000 + "]]",
+    '"codes":[[NaN]]',
+    '"codes":[]',
+    '"a":' + "[" * 3000,
+    '"codes":[[1]],"x":' + "8" * 5000,
+)
+
+
+ENTRIES: Final[tuple[dict[str, object], ...]] = (
+    {"dtype": "I16", "shape": [1, 2], "data_offsets": [0, 4]},
+    {"dtype": "F32", "shape": [1, 1], "data_offsets": [0, 4]},
+    {"dtype": "I8", "shape": [2, 2], "data_offsets": [1, 5]},
+    {"dtype": "U64", "shape": [1 << 40, 1 << 40], "data_offsets": [0, 4]},
+    {"dtype": "Q4", "shape": [1], "data_offsets": [0, 4]},
+    {"dtype": "I16", "shape": "x", "data_offsets": [0, 4]},
+    {"dtype": "I16", "shape": [2], "data_offsets": [0]},
+    {"dtype": "I16"},
+)
+
+
+def _wrong_npy() -> Iterator[bytes]:
     for dtype in ("<f4", "<i8", ">u4", "|b1"):
         stream = io.BytesIO()
         np.lib.format.write_array(stream, np.full((2, 3), 1 << 20).astype(dtype), allow_pickle=False)
-        yield bytes([npy]) + stream.getvalue()
+        yield bytes([NPY]) + stream.getvalue()
     for shape in ("(1, 99999999999999)", "(-1, -2)", "(0, 10**99)", "(True, 2)", "(2,)", "(" * 500):
         text = "{'descr': '<i2', 'fortran_order': True, 'shape': " + shape + "}"
-        yield bytes([npy]) + b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + bytes(4)
-    for levels in (0, -1, 1025, 2, 1 << 30):
-        yield bytes([mimi]) + b"MIMI" + struct.pack("<i", levels) + bytes(6)
-    fields = (
-        '"codes":[[1,2],[3]]',
-        '"codes":[[70000]]',
-        '"codes":[[-1]]',
-        '"codes":[1]',
-        '"codes":[[1.5]]',
-        '"codes":[[1]],"levels":2',
-        '"codes":[[1]],"samples":-1',
-        '"codes":[[1]],"samples":99999',
-        '"codes":[[1]],"provenance":{"a":1}',
-        '"codes":[[1]],"codes":[[1]]',
-        '"codes":{}',
-        '"codes":[[' + "9" * 5000 + "]]",
-        '"codes":[[NaN]]',
-        '"codes":[]',
-        '"a":' + "[" * 3000,
-        '"codes":[[1]],"x":' + "8" * 5000,
-    )
-    yield from (bytes([json_form]) + b"{" + text.encode() + b"}" for text in fields)
-    yield bytes([json_form]) + json.dumps({"codes": [list(range(20_000))]}).encode()
-    yield bytes([json_form]) + json.dumps({"codes": [[0]] * 1025}).encode()
-    yield bytes([json_form]) + json.dumps({f"field {number}": 0 for number in range(70)}).encode()
-    yield bytes([json_form]) + b"\xff\xfe"
-    for entry in (
-        {"dtype": "I16", "shape": [1, 2], "data_offsets": [0, 4]},
-        {"dtype": "F32", "shape": [1, 1], "data_offsets": [0, 4]},
-        {"dtype": "I8", "shape": [2, 2], "data_offsets": [1, 5]},
-        {"dtype": "U64", "shape": [1 << 40, 1 << 40], "data_offsets": [0, 4]},
-        {"dtype": "Q4", "shape": [1], "data_offsets": [0, 4]},
-        {"dtype": "I16", "shape": "x", "data_offsets": [0, 4]},
-        {"dtype": "I16", "shape": [2], "data_offsets": [0]},
-        {"dtype": "I16"},
-    ):
+        yield bytes([NPY]) + b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + bytes(4)
+
+
+def _wrong_json() -> Iterator[bytes]:
+    yield from (bytes([JSON]) + b"{" + text.encode() + b"}" for text in JSON_FIELDS)
+    yield bytes([JSON]) + json.dumps({"codes": [list(range(20_000))]}).encode()
+    yield bytes([JSON]) + json.dumps({"codes": [[0]] * 1025}).encode()
+    yield bytes([JSON]) + json.dumps({f"field {number}": 0 for number in range(70)}).encode()
+    yield bytes([JSON]) + b"\xff\xfe"
+
+
+def _wrong_safetensors() -> Iterator[bytes]:
+    for entry in ENTRIES:
         for metadata in ({"samples": "12"}, {"samples": "-1"}, {"a": 1}, []):
             text = json.dumps({"__metadata__": metadata, "codes": entry}).encode()
-            yield bytes([safetensors]) + struct.pack("<Q", len(text)) + text + bytes(4)
+            yield bytes([SAFETENSORS]) + struct.pack("<Q", len(text)) + text + bytes(4)
     for text in (b"[]", b'{"a":1,"a":1}', b'{"a":NaN}', b"{", b"[" * 3000):
-        yield bytes([safetensors]) + struct.pack("<Q", len(text)) + text
-    yield bytes([safetensors]) + struct.pack("<Q", 1 << 60) + b"{}"
-    yield bytes([safetensors]) + b"short"
-    for text in ("frame=1 codes=1", "frame=0 codes=", "frame=0 codes=1\nframe=1 codes=1,2", "frame=0 codes=99999", "nothing"):
-        yield bytes([TEXT]) + text.encode()
+        yield bytes([SAFETENSORS]) + struct.pack("<Q", len(text)) + text
+    yield bytes([SAFETENSORS]) + struct.pack("<Q", 1 << 60) + b"{}"
+    yield bytes([SAFETENSORS]) + b"short"

@@ -162,50 +162,52 @@ def _ready(**changes: object) -> bytes:
     return b"c" + server_text("ready", **fields | changes).encode()
 
 
+QUERIES: Final = (
+    "",
+    "levels=4",
+    "mode=decode&levels=2&codes=json",
+    "mode=echo&echo_codes=on&format=mulaw&channels=2&sample_rate=8000",
+    "resume_token=abc&last_sequence=-1&epoch=0",
+    "pace=free&stats=on&numerics=kyutai",
+    "colour=red",
+    "levels=1&levels=2",
+    "format=opus",
+    "channels=2&mode=decode",
+    "resume_token=a&levels=1",
+    "resume_token=a&last_sequence=9999999999",
+    "levels=0",
+    "echo_codes=on",
+    "numerics=x",
+    "pace=x",
+    "resume_token=",
+    "resume_token=a&epoch=-1",
+)
+BODIES: Final = (
+    '{"type":"ping","id":1}',
+    '{"type":"ping","id":"a"}',
+    '{"type":"ping","id":[]}',
+    '{"type":"ack","sequence":3,"epoch":1}',
+    '{"type":"ack","sequence":-1}',
+    '{"type":"flush","x":1}',
+    '{"type":5}',
+    "[]",
+    "{",
+    '{"a":1,"a":2}',
+    '{"type":NaN}',
+    '{"type":"ack"}',
+    '{"type":null}',
+    '{"type":true}',
+    '{"type":{}}',
+    '{"type":"' + "x" * 5000 + '"}',
+)
+
+
 def seeds() -> Iterator[bytes]:
-    queries = (
-        "",
-        "levels=4",
-        "mode=decode&levels=2&codes=json",
-        "mode=echo&echo_codes=on&format=mulaw&channels=2&sample_rate=8000",
-        "resume_token=abc&last_sequence=-1&epoch=0",
-        "pace=free&stats=on&numerics=kyutai",
-        "colour=red",
-        "levels=1&levels=2",
-        "format=opus",
-        "channels=2&mode=decode",
-        "resume_token=a&levels=1",
-        "resume_token=a&last_sequence=9999999999",
-        "levels=0",
-        "echo_codes=on",
-        "numerics=x",
-        "pace=x",
-        "resume_token=",
-        "resume_token=a&epoch=-1",
-    )
-    yield from (f"?{query}".encode() for query in queries)
+    yield from (f"?{query}".encode() for query in QUERIES)
     hello, decode, json_codes = b't{"type":"hello","levels":2}', b"?mode=decode&levels=2", b"?mode=decode&levels=2&codes=json"
     texts = ("flush", "reset", "close", "stop", "hello", "resume")
     yield from (hello + b'\nt{"type":"' + kind.encode() + b'"}\nt{"type":"ping"}' for kind in texts)
-    bodies = (
-        '{"type":"ping","id":1}',
-        '{"type":"ping","id":"a"}',
-        '{"type":"ping","id":[]}',
-        '{"type":"ack","sequence":3,"epoch":1}',
-        '{"type":"ack","sequence":-1}',
-        '{"type":"flush","x":1}',
-        '{"type":5}',
-        "[]",
-        "{",
-        '{"a":1,"a":2}',
-        '{"type":NaN}',
-        '{"type":"ack"}',
-        '{"type":null}',
-        '{"type":true}',
-        '{"type":{}}',
-        '{"type":"' + "x" * 5000 + '"}',
-    )
-    yield from (hello + b"\nt" + body.encode() for body in bodies)
+    yield from (hello + b"\nt" + body.encode() for body in BODIES)
     yield from (
         b"t" + body
         for body in (
@@ -225,33 +227,38 @@ def seeds() -> Iterator[bytes]:
     yield from _from_a_service()
 
 
+FLUSHED: Final = {
+    "frames": 1,
+    "position": 1920,
+    "samples": 1920,
+    "padded_samples": 0,
+    "received_samples": 1920,
+    "sent_samples": 0,
+    "flushes": 1,
+}
+FROM_A_SERVICE: Final = (
+    b'c{"type":"reset_done","epoch":1}',
+    b'c{"type":"checkpoint","position":0,"epoch":0}',
+    b'c{"type":"goaway","time_left_ms":5}',
+    b'c{"type":"warning","code":"lagging","message":"m"}',
+    b'c{"type":"pong"}',
+    b"c[]",
+    b"c{",
+    b'c{"type":"flushed"}',
+    b"c" + server_text("flushed", **FLUSHED).encode(),
+    b'c{"type":"error","code":"capacity","retry_after_ms":5}',
+    b'c{"type":"error"}',
+    b"d" + pack_frame(2, 1, 0, 0, bytes(8)),
+    b"d" + pack_frame(3, 1, 0, 0, b""),
+    b"dshort",
+    b"d\x02" + bytes(20),
+    b"d" + pack_codes(5, 0, [1]),
+)
+
+
 def _from_a_service() -> Iterator[bytes]:
     ready, frame = _ready(), b"d" + pack_codes(0, 0, [1, 2])
-    flushed = (
-        b"c"
-        + server_text(
-            "flushed", frames=1, position=1920, samples=1920, padded_samples=0, received_samples=1920, sent_samples=0, flushes=1
-        ).encode()
-    )
-    more = (
-        b'c{"type":"reset_done","epoch":1}',
-        b'c{"type":"checkpoint","position":0,"epoch":0}',
-        b'c{"type":"goaway","time_left_ms":5}',
-        b'c{"type":"warning","code":"lagging","message":"m"}',
-        b'c{"type":"pong"}',
-        b"c[]",
-        b"c{",
-        b'c{"type":"flushed"}',
-        flushed,
-        b'c{"type":"error","code":"capacity","retry_after_ms":5}',
-        b'c{"type":"error"}',
-        b"d" + pack_frame(2, 1, 0, 0, bytes(8)),
-        b"d" + pack_frame(3, 1, 0, 0, b""),
-        b"dshort",
-        b"d\x02" + bytes(20),
-        b"d" + pack_codes(5, 0, [1]),
-    )
-    yield from (b"\n".join((ready, frame, message, ready)) for message in more)
+    yield from (b"\n".join((ready, frame, message, ready)) for message in FROM_A_SERVICE)
     yield frame
     yield b"\n".join((ready, *(b"d" + pack_codes(number, 0, [1, 2]) for number in range(10)), frame))
     yield from (
