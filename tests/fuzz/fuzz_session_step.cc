@@ -68,8 +68,8 @@ void run(std::uint8_t choice, std::uint8_t level_choice, const std::uint8_t* dat
         try {
             To::step(lanes, in.data(), both.data());
         } catch (const mimi::Error& error) {
-            require_refusal(error, {mimi::ErrorCode::numeric_overflow, mimi::ErrorCode::non_finite_input,
-                                    mimi::ErrorCode::code_range});
+            require_refusal(
+                error, {mimi::ErrorCode::numeric_overflow, mimi::ErrorCode::non_finite_input, mimi::ErrorCode::code_range});
             require(first.save_state() == before && beside.save_state() == before_beside);
             return;
         }

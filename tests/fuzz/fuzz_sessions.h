@@ -22,8 +22,8 @@ inline std::shared_ptr<const mimi::CodecModel> model_of(std::uint8_t choice) {
     static std::array<std::shared_ptr<const mimi::CodecModel>, numerics_names.size()> models;
     const std::size_t index = (choice >> 1) % numerics_names.size();
     if (!models[index])
-        models[index] = mimi::CodecModel::open(std::getenv("MIMI_FUZZ_MODEL"),
-                                               {.numerics = numerics_names[index], .isa = "scalar", .threads = 1, .window = {}});
+        models[index] = mimi::CodecModel::open(
+            std::getenv("MIMI_FUZZ_MODEL"), {.numerics = numerics_names[index], .isa = "scalar", .threads = 1, .window = {}});
     return models[index];
 }
 
