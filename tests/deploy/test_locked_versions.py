@@ -18,7 +18,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 def locked(path: Path) -> dict[str, set[str]]:
     """Versions by normalised name; a package may have one for each version of Python."""
     found: dict[str, set[str]] = {}
-    for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", path.read_text(), re.M):
+    for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", path.read_text(), re.M):
         found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), set()).add(version)
     assert len(found) > 10
     return found
