@@ -27,23 +27,24 @@ FINDING: Final = ("-gline-tables-only", "-fsanitize=address,undefined", "-fno-sa
 COUNTING: Final = ("-fprofile-instr-generate", "-fcoverage-mapping")
 
 
-def built(name: str, folder: Path, *, for_coverage: bool = False) -> Path:
-    """Build a target where it was not built before; returns the program.
+def built(name: str, folder: Path, counted: frozenset[Path] = frozenset()) -> Path:
+    """Build a target where it was not built before; the units in ``counted`` count their lines. Returns the program.
 
     Raises:
         SystemExit: a unit does not compile.
 
     """
-    kind = COUNTING if for_coverage else FINDING
-    objects = folder / ("counting" if for_coverage else "finding")
+    objects = folder / "objects"
     objects.mkdir(exist_ok=True)
-    program = folder / name / f"{objects.name}-program"
+    program = folder / name / ("counting-program" if counted else "program")
     newest_s = max(path.stat().st_mtime for path in (*ENGINE.rglob("*.*"), *HERE.glob("fuzz_*")))
     if program.exists() and program.stat().st_mtime > newest_s:
         return program
     main = HERE / f"fuzz_{name}.cc"
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
-        units = list(threads.map(lambda unit: _compiled(unit, objects, kind, newest_s), [main, *_units(name)]))
+        chosen = [(unit, COUNTING if unit in counted else ()) for unit in (main, *_units(name))]
+        units = list(threads.map(lambda one: _compiled(one[0], objects, one[1], newest_s), chosen))
+    kind = (*FINDING, *(COUNTING if counted else ()))
     _run([_compiler(), *FLAGS, *kind, "-fsanitize=fuzzer", *map(str, units), "-o", str(program)])
     return program
 
@@ -69,12 +70,12 @@ def _units(name: str) -> list[Path]:
     return [path for path in units if not path.name.startswith("isa_avx")]
 
 
-def _compiled(unit: Path, objects: Path, kind: tuple[str, ...], newest_s: float) -> Path:
-    made = objects / f"{unit.parent.name}_{unit.stem}.o"
+def _compiled(unit: Path, objects: Path, counting: tuple[str, ...], newest_s: float) -> Path:
+    made = objects / f"{unit.parent.name}_{unit.stem}{'_counting' if counting else ''}.o"
     if not made.exists() or made.stat().st_mtime < newest_s:
         # The loops of the kernels have nothing to steer by, and every turn of them would be told to the fuzzer.
-        fuzzing = ("-fsanitize=fuzzer-no-link",) if kind is FINDING and unit.parent.name != "kernels" else ()
-        _run([_compiler(), *FLAGS, *kind, *fuzzing, "-c", str(unit), "-o", str(made)])
+        fuzzing = ("-fsanitize=fuzzer-no-link",) if unit.parent.name != "kernels" else ()
+        _run([_compiler(), *FLAGS, *FINDING, *counting, *fuzzing, "-c", str(unit), "-o", str(made)])
     return made
 
 

@@ -55,9 +55,10 @@ class Run:
         words = ("".join(f"\\x{byte:02x}" for byte in word) for word in self.target.DICTIONARY)
         (self.folder / self.name / "dictionary").write_text("".join(f'"{word}"\n' for word in words))
 
-    def command(self, *, for_coverage: bool = False) -> list[str]:
+    def command(self, *, counting: bool = False) -> list[str]:
         if self.name in NATIVE:
-            return [str(built(self.name, self.folder, for_coverage=for_coverage))]
+            counted = {path for pattern in self.target.COVERED for path in ROOT.glob(pattern)} if counting else set()
+            return [str(built(self.name, self.folder, frozenset(counted)))]
         return [sys.executable, str(PYTHON_FUZZER), self.name]
 
     def fuzz(self, seconds: float) -> bool:
@@ -91,7 +92,7 @@ class Run:
     def measure(self) -> bool:
         """Run the corpus once more and print what it reaches; tell whether that is enough."""
         if self.name in NATIVE:
-            command = [*self.command(for_coverage=True), "-runs=0", str(self.corpus)]
+            command = [*self.command(counting=True), "-runs=0", str(self.corpus)]
             lines = line_coverage(command, self.target.COVERED, self.folder / self.name, self.environment())
         else:
             command = [*self.command(), "--coverage", str(self.corpus)]
