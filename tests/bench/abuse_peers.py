@@ -256,7 +256,8 @@ KINDS: Final[dict[Callable[[Abuse], Awaitable[None]], str | None]] = {
     crowd: "connections",
     handshake_flood: "handshake_rate",
     giant_message: "message_too_big",
-    giant_body: "body_too_large",
+    # Refused as too large or, once its time is over, as too slow: whichever comes first.
+    giant_body: None,
     tiny_messages: None,
     decompression: "unsupported_media",
     garbage_frames: None,
