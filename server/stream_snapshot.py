@@ -19,10 +19,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import math
 import struct
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Final
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +31,9 @@ import numpy.typing as npt
 from codec_core.errors import CodecError, SnapshotError
 from server.replay_window import NOTHING, Answer
 from server.resampling import ResamplerState
+from server.snapshot_store import checked_stream_id
 from server.stream_state import StreamCounters, StreamState
-from server.wire_settings import Offer, StreamSettings, parse_settings
+from server.wire_settings import Offer, StreamSettings, parse_settings, quoted
 
 _MAGIC: Final = b"MIMISTRM"
 _VERSION: Final = 1
@@ -43,6 +45,9 @@ _BETWEEN: Final = -2
 """Stands for the sequence of an answer that has none."""
 _DIGEST_BYTES: Final = 32
 _FACTS_MAX_BYTES: Final = 65_536
+_LARGEST: Final = 1 << 63
+
+Made = TypeVar("Made")
 
 
 @dataclass
@@ -96,25 +101,28 @@ def unpack_stream(blob: bytes, model_sha256: str, offer: Offer, key: bytes) -> S
 
     """
     facts_text, sections = _split(blob, key)
-    facts = json.loads(facts_text)
-    if facts["model_sha256"] != model_sha256:
-        raise SnapshotError("stream snapshot model sha256", facts["model_sha256"], model_sha256)
-    try:
-        settings = parse_settings(facts["settings"], offer, from_text=False)
-    except CodecError as cause:
-        raise SnapshotError(f"stream snapshot {cause.subject}", cause.found, cause.expected) from cause
+    facts = _parsed(facts_text)
+    if facts.get("model_sha256") != model_sha256:
+        raise SnapshotError("stream snapshot model sha256", quoted(facts.get("model_sha256")), model_sha256)
+    settings = _settings(_object(facts, "settings"), offer)
     pending, intake, outlet = (_samples(section) for section in sections[2:5])
+    if len(pending) >= offer.frame_samples:
+        raise SnapshotError("stream snapshot pending samples", str(len(pending)), f"less than {offer.frame_samples}")
     state = StreamState(
         settings=settings,
-        counters=_filled(StreamCounters, facts["counters"]),
+        counters=_filled(StreamCounters, facts, "counters"),
         pending=pending,
-        intake=ResamplerState(facts["intake"][0], facts["intake"][1], intake),
-        outlet=ResamplerState(facts["outlet"][0], facts["outlet"][1], outlet),
+        intake=ResamplerState(*_pair(facts, "intake"), intake),
+        outlet=ResamplerState(*_pair(facts, "outlet"), outlet),
         encoder=_expected(sections[0], "encoder", settings, "decode"),
         decoder=_expected(sections[1], "decoder", settings, "encode"),
     )
-    lineage = _filled(Lineage, facts["lineage"])
-    return StreamSnapshot(lineage, state, list(_answers(sections[5])), (facts["freed"][0], facts["freed"][1]))
+    lineage = _filled(Lineage, facts, "lineage")
+    try:
+        checked_stream_id(lineage.stream_id)
+    except ValueError as cause:
+        raise SnapshotError("stream snapshot lineage.stream_id", quoted(lineage.stream_id), "32 hexadecimal digits") from cause
+    return StreamSnapshot(lineage, state, list(_answers(sections[5])), _pair(facts, "freed", least=NOTHING))
 
 
 def _split(blob: bytes, key: bytes) -> tuple[bytes, list[bytes]]:
@@ -150,13 +158,70 @@ def _expected(section: bytes, name: str, settings: StreamSettings, mode_without:
     return section
 
 
+def _parsed(text: bytes) -> dict[str, object]:
+    """Read the facts. What is signed is our own; a store may still bring what another version meant otherwise."""
+    try:
+        facts = json.loads(text)
+    except (ValueError, RecursionError) as cause:
+        raise SnapshotError("stream snapshot facts", "text that is not JSON", "a JSON object") from cause
+    if not isinstance(facts, dict):
+        raise SnapshotError("stream snapshot facts", quoted(facts), "a JSON object")
+    return facts
+
+
+def _settings(given: dict[str, object], offer: Offer) -> StreamSettings:
+    try:
+        return parse_settings(given, offer, from_text=False)
+    except CodecError as cause:
+        raise SnapshotError(f"stream snapshot {cause.subject}", cause.found, cause.expected) from cause
+
+
 def _samples(section: bytes) -> npt.NDArray[np.float32]:
-    return np.frombuffer(section, "<f4").astype(np.float32)
+    if len(section) % 4:
+        raise SnapshotError("stream snapshot samples", f"{len(section)} bytes", "whole samples")
+    samples = np.frombuffer(section, "<f4").astype(np.float32)
+    if not np.isfinite(samples).all():
+        raise SnapshotError("stream snapshot samples", "a value that is not finite", "finite values")
+    return samples
 
 
-def _filled(kind: type[Any], values: dict[str, object]) -> Any:
+def _object(facts: dict[str, object], name: str) -> dict[str, object]:
+    value = facts.get(name)
+    if not isinstance(value, dict):
+        raise SnapshotError(f"stream snapshot {name}", quoted(value), "an object")
+    return value
+
+
+def _pair(facts: dict[str, object], name: str, least: int = 0) -> tuple[int, int]:
+    value = facts.get(name)
+    if not isinstance(value, list) or len(value) != 2:
+        raise SnapshotError(f"stream snapshot {name}", quoted(value), "two whole numbers")
+    first, second = (_whole(f"stream snapshot {name}", one, least) for one in value)
+    return first, second
+
+
+def _whole(subject: str, value: object, least: int = 0) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < _LARGEST:
+        raise SnapshotError(subject, quoted(value), f"a whole number of {least} or more")
+    return value
+
+
+def _filled(kind: type[Made], facts: dict[str, object], name: str) -> Made:
     """Make a dataclass of what is known by name; a later version may have more."""
-    return kind(**{one.name: values[one.name] for one in fields(kind) if one.name in values})
+    given, filled = _object(facts, name), {}
+    for one in fields(cast(Any, kind)):
+        subject, value = (
+            f"stream snapshot {name}.{one.name}",
+            given.get(one.name, None if one.default is MISSING else one.default),
+        )
+        if one.type == "int":
+            value = _whole(subject, value)
+        elif one.type == "float" and not (type(value) in (int, float) and math.isfinite(cast(float, value))):
+            raise SnapshotError(subject, quoted(value), "a number")
+        elif one.type == "str" and not isinstance(value, str):
+            raise SnapshotError(subject, quoted(value), "text")
+        filled[one.name] = value
+    return kind(**filled)
 
 
 def _pack(answers: list[Answer]) -> bytes:
@@ -172,8 +237,19 @@ def _pack(answers: list[Answer]) -> bytes:
 def _answers(section: bytes) -> Iterator[Answer]:
     start = 0
     while start < len(section):
+        if len(section) - start < _ANSWER.size:
+            raise _broken_answer(start)
         is_text, epoch, sequence, size = _ANSWER.unpack_from(section, start)
         start += _ANSWER.size
         message = section[start : start + size]
+        if len(message) < size or sequence < _BETWEEN:
+            raise _broken_answer(start)
         start += size
-        yield Answer(message.decode() if is_text else message, epoch, None if sequence == _BETWEEN else sequence)
+        try:
+            yield Answer(message.decode() if is_text else message, epoch, None if sequence == _BETWEEN else sequence)
+        except UnicodeDecodeError as cause:
+            raise _broken_answer(start) from cause
+
+
+def _broken_answer(start: int) -> SnapshotError:
+    return SnapshotError("stream snapshot answers", f"a broken one at byte {start}", "whole answers")

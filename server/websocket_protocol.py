@@ -31,7 +31,7 @@ from websockets.typing import LoggerLike
 
 from codec_core.errors import CodecError
 from server.address_connections import AddressConnections
-from server.errors import MessageFloodError, MessageTooBigError, PayloadError
+from server.errors import MessageFloodError, MessageTooBigError, PayloadError, ProtocolError
 from server.logs import FRAMES_LOGGER
 from server.rate_limit import RateLimit
 from server.status_map import answer_for
@@ -147,7 +147,9 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         if self.close_sent or close is None:
             self._cut()
             return
-        self.queue.put_nowait({"type": "websocket.disconnect", "code": close.code, "reason": close.reason})
+        # Frames that break the standard have no error message; here they get the name under which they are counted.
+        reason = ProtocolError.code if close.code == CloseCode.PROTOCOL_ERROR else close.reason
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": close.code, "reason": reason})
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
         self.stop_keepalive()

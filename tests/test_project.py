@@ -15,7 +15,7 @@ import server
 
 ROOT = Path(__file__).parents[1]
 TOP_LEVEL = (".ci", ".github", "codec_core", "deploy", "docs", "ext", "server", "tests")
-BINARY_SUFFIXES = {".gguf", ".npz", ".wav", ".png", ".ico", ".tgz", ".woff2"}
+BINARY_SUFFIXES = {".fuzz", ".gguf", ".npz", ".wav", ".png", ".ico", ".tgz", ".woff2"}
 # What tools put beside the sources, and git does not track.
 FOREIGN_FOLDERS = {"__pycache__", "node_modules", "dist"}
 

@@ -67,7 +67,8 @@ double reduce_large(float angle, std::int64_t& n) {
 }  // namespace
 
 float ggml_expf(float x) {
-    if (x < -104.0f) return 0.0f;
+    // NaN stays, and beyond these ends there is nothing but 0 and infinity.
+    if (!(x >= -104.0f && x <= 104.0f)) return x < 0.0f ? 0.0f : x > 0.0f ? HUGE_VALF : x;
     constexpr double inverse = 0x1.71547652b82fep+0 * 32;
     const double wide = static_cast<double>(x);
     const double n = std::nearbyint(inverse * wide);

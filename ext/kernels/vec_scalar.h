@@ -69,13 +69,12 @@ struct ScalarVec {
     }
     // a 2^n by adding n, a whole number, to the exponent field.
     static ScalarVec add_exponent(ScalarVec a, ScalarVec n) {
-        return make([&](int l) {
-            return float_of(bits_of(a.lane[l]) + (static_cast<std::uint32_t>(static_cast<std::int32_t>(n.lane[l])) << 23));
-        });
+        return make([&](int l) { return float_of(bits_of(a.lane[l]) + (static_cast<std::uint32_t>(whole(n.lane[l])) << 23)); });
     }
-    // Toward zero, |a| < 2^31.
+    // Toward zero; -2^31 for what is not within 32 bits, NaN and infinities among it, as the vector instructions have it.
+    static std::int32_t whole(float a) { return a >= -0x1p31f && a < 0x1p31f ? static_cast<std::int32_t>(a) : -2147483647 - 1; }
     static ScalarVec truncate(ScalarVec a) {
-        return make([&](int l) { return static_cast<float>(static_cast<std::int32_t>(a.lane[l])); });
+        return make([&](int l) { return static_cast<float>(whole(a.lane[l])); });
     }
     static ScalarVec round_to_half(ScalarVec a) {
         return make([&](int l) { return half_to_float(float_to_half(a.lane[l])); });
