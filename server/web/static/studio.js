@@ -1724,6 +1724,7 @@ var wn = 40, Tn = Math.round(.02 * k), En = class {
 	#s = 0;
 	#c = [];
 	#l = !1;
+	#u = !1;
 	constructor(e, t, n, r, i) {
 		this.#e = e, this.#o = t, this.#t = n, this.#n = r, this.#r = i;
 	}
@@ -1731,39 +1732,44 @@ var wn = 40, Tn = Math.round(.02 * k), En = class {
 		return this.#i?.levels ?? this.#o;
 	}
 	async open() {
-		this.#i = await this.#u(0);
+		this.#i = await this.#d(0);
 	}
 	push(e) {
 		for (let t of [this.#i, this.#a]) t?.stream.send(e.slice(0, t.levels)).catch(() => {});
 	}
 	async change(e) {
-		if (this.#o = e, !(!this.#i || this.#a || this.#l || this.#i.levels === e)) try {
-			let e = await this.#u(Math.max(0, this.#e.frames - wn));
-			this.isMixed ||= this.#s > 0, this.#a = e;
-		} catch {}
+		if (this.#o = e, !(!this.#i || this.#a || this.#u || this.#l || this.#i.levels === e)) {
+			this.#u = !0;
+			try {
+				let e = await this.#d(Math.max(0, this.#e.frames - wn));
+				this.#l ? await e.stream.close() : (this.isMixed ||= this.#s > 0, this.#a = e);
+			} catch {} finally {
+				this.#u = !1;
+			}
+		}
 	}
 	async finish() {
 		this.#l = !0;
 		let e = this.#a;
 		this.#a = null, await e?.stream.close(), await this.#i?.stream.flush().catch(() => {}), await this.#i?.stream.close(), await Promise.all(this.#c);
 	}
-	async #u(e) {
+	async #d(e) {
 		let t = this.#o, n = await this.#t(t), r = {
 			stream: n,
 			levels: t,
 			first: Math.min(e, this.#e.frames),
 			early: /* @__PURE__ */ new Map()
 		}, { data: i } = this.#e.codes(t, r.first);
-		return n.send(i).catch(() => {}), this.#c.push(this.#d(r)), r;
+		return n.send(i).catch(() => {}), this.#c.push(this.#f(r)), r;
 	}
-	async #d(e) {
+	async #f(e) {
 		try {
-			for await (let { position: t, pcm: n } of e.stream) n && (e.early.set(e.first + t / A, n), this.#f());
+			for await (let { position: t, pcm: n } of e.stream) n && (e.early.set(e.first + t / A, n), this.#p());
 		} catch (t) {
 			e === this.#i && !this.#l && (this.#i = null, this.#r(t));
 		}
 	}
-	#f() {
+	#p() {
 		for (let e = this.#i?.early.get(this.#s); e; e = this.#i?.early.get(this.#s)) {
 			let [t, n] = [this.#i, this.#a], r = n?.early.get(this.#s);
 			n && r && (e = On(e, r), this.#i = n, this.#a = null, t.stream.close()), this.#n(this.#s, e), Dn(this.#i, this.#s), this.#a && Dn(this.#a, this.#s), this.#s += 1, n && r && n.levels !== this.#o && this.change(this.#o);
