@@ -1256,7 +1256,11 @@ function Dt() {
 async function Ot() {
 	if (Dt(), !F) {
 		let e = new AudioContext({ latencyHint: "interactive" });
-		for (let t of ["capture", "player"]) await e.audioWorklet.addModule(new URL(`web/${t}-worklet.js`, document.baseURI));
+		try {
+			for (let t of ["capture", "player"]) await e.audioWorklet.addModule(new URL(`web/${t}-worklet.js`, document.baseURI));
+		} catch (t) {
+			throw e.close(), new N("unavailable", `Code for the audio thread: ${t}`);
+		}
 		F = e;
 	}
 	let e = new Promise((e) => setTimeout(e, St, "late"));

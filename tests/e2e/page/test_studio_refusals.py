@@ -50,8 +50,8 @@ async def test_the_server_goes_for_good(start_service, open_page, clip):
     service.process.send_signal(signal.SIGTERM)
     await page.until("document.querySelector('#status').textContent.includes('the service goes down')")
     code, words = await page.refusal()
-    assert code == "unavailable"
-    assert "The server does not answer." in words
+    assert code == "draining"
+    assert "going down" in words
     await page.until_state("take")
     assert (await page.text("#status")).startswith("Stopped after 0.")
     assert len(await page.get("mimi.codes")) > 3, "what was answered stays"

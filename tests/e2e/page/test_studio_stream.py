@@ -104,6 +104,7 @@ def resampled(pcm, rate_hz):
 
 def distance_db(heard, expected):
     """How far below the sound the difference is."""
+    heard = np.pad(heard, 8)
     begin = np.flatnonzero(np.abs(heard) > LOUD)[0] - np.flatnonzero(np.abs(expected) > LOUD)[0]
     differences = [heard[max(0, begin + shift) :][: len(expected)] - expected for shift in range(-2, 3)]
     return 10 * np.log10(np.sum(expected**2) / min(np.sum(each**2) for each in differences))
