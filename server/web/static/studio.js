@@ -253,7 +253,7 @@ var de = 2048, fe = 1e-6, pe = class {
 	answered(e, t) {
 		this.answeredFrames = Math.max(this.answeredFrames, e + 1);
 		let n = 0;
-		for (; (this.#r[n]?.frames ?? 1e400) < e + 1 - fe;) n += 1;
+		for (; (this.#r[n]?.frames ?? Infinity) < e + 1 - fe;) n += 1;
 		this.#r.splice(0, n);
 		let [r] = this.#r;
 		return r ? (this.#t.push(t - r.atMs), this.#t.length > de && this.#t.shift(), t - r.atMs) : null;
@@ -1191,7 +1191,7 @@ var k = 24e3, A = 1920, j = A / k, vt = 7500, yt = A / 8, M = class e {
 		return this.frames >= 7500 || (this.input?.frames ?? 0) >= 7500;
 	}
 	get samples() {
-		return Math.min(this.input?.length ?? 1e400, this.frames * A);
+		return Math.min(this.input?.length ?? Infinity, this.frames * A);
 	}
 	pushCodes(e, t) {
 		this.frames < 7500 && (this.#e.set(e, this.frames * this.levels), this.latenciesMs.push(t), this.frames += 1);
@@ -1395,8 +1395,8 @@ function It(e) {
 	t.globalAlpha = 1;
 }
 function Lt(e) {
-	let t = Math.imul(e ^ 0x9e3779b9, 0x85ebca6b);
-	return t = Math.imul(t ^ t >>> 13, 0xc2b2ae35), (t ^ t >>> 16) & 63;
+	let t = Math.imul(e ^ 2654435769, 2246822507);
+	return t = Math.imul(t ^ t >>> 13, 3266489909), (t ^ t >>> 16) & 63;
 }
 // studio/src/page.ts
 var Rt = [
@@ -2096,8 +2096,8 @@ var er = .02, tr = .05, nr = class {
 	["ArrowDown", [0, 1]],
 	["PageUp", [-25, 0]],
 	["PageDown", [Q, 0]],
-	["Home", [-1e400, 0]],
-	["End", [1e400, 0]]
+	["Home", [-Infinity, 0]],
+	["End", [Infinity, 0]]
 ]), ur = class {
 	#e;
 	#t;
