@@ -81,7 +81,14 @@ def test_draining_ends_before_docker_kills():
 
 def test_the_context_is_what_the_wheel_is_made_of():
     ignore = IgnoreFile((ROOT / ".dockerignore").read_text())
-    for path in ("pyproject.toml", "README.md", "LICENSE", "ext/CMakeLists.txt", "ext/base/error.h", "server/web/static/index.html"):
+    for path in (
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "ext/CMakeLists.txt",
+        "ext/base/error.h",
+        "server/web/static/index.html",
+    ):
         assert not ignore.ignores(PurePosixPath(path)), path
     assert not ignore.ignores(PurePosixPath("codec_core/models/default.gguf"))
     for path in (

@@ -253,7 +253,7 @@ var ce = 2048, C = 1e-6, le = class {
 	answered(e, t) {
 		this.answeredFrames = Math.max(this.answeredFrames, e + 1);
 		let n = 0;
-		for (; (this.#r[n]?.frames ?? 1e400) < e + 1 - C;) n += 1;
+		for (; (this.#r[n]?.frames ?? Infinity) < e + 1 - C;) n += 1;
 		this.#r.splice(0, n);
 		let [r] = this.#r;
 		return r ? (this.#t.push(t - r.atMs), this.#t.length > ce && this.#t.shift(), t - r.atMs) : null;
@@ -1132,7 +1132,7 @@ var qe = 5, Je = 120, Ye = 2e3, Xe = 1e4, Ze = 20, Qe = class {
 	#v = 0;
 	#y = 0;
 	#b = 0;
-	#x = 1e400;
+	#x = Infinity;
 	#S = 0;
 	constructor({ sampleRateHz: e, channels: t = 1, targetMs: n = 160, mostTargetMs: r = 1280, capacityMs: i = 8e3 }) {
 		let a = (t) => Math.round(t * e / 1e3);
@@ -1184,10 +1184,10 @@ var qe = 5, Je = 120, Ye = 2e3, Xe = 1e4, Ze = 20, Qe = class {
 		return this.#v > 0 && (e = 1 - Y(this.#v / this.#n), --this.#v), this.#h === "fading" && (this.#g += 1, e *= 1 - Y(this.#g / this.#_)), e;
 	}
 	#E() {
-		this.#h = "filling", this.#p += 1, this.#a = Math.min(2 * this.#a, this.#i), this.#v = this.#n, this.#y = 0, this.#S = 0, this.#b = 0, this.#x = 1e400;
+		this.#h = "filling", this.#p += 1, this.#a = Math.min(2 * this.#a, this.#i), this.#v = this.#n, this.#y = 0, this.#S = 0, this.#b = 0, this.#x = Infinity;
 	}
 	#D(e) {
-		this.#b += e, this.#S += e, this.#x = Math.min(this.#x, this.#C), this.#S >= this.#c && (this.#S = 0, this.#a = Math.max(this.#r, this.#a - this.#l)), this.#b >= this.#s && (!this.#m && this.#x > this.#a + this.#o && this.#O(this.#x - this.#a), this.#b = 0, this.#x = 1e400);
+		this.#b += e, this.#S += e, this.#x = Math.min(this.#x, this.#C), this.#S >= this.#c && (this.#S = 0, this.#a = Math.max(this.#r, this.#a - this.#l)), this.#b >= this.#s && (!this.#m && this.#x > this.#a + this.#o && this.#O(this.#x - this.#a), this.#b = 0, this.#x = Infinity);
 	}
 	#O(e) {
 		this.#h !== "filling" && (this.#t.forEach((e, t) => {

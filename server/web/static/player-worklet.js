@@ -21,7 +21,7 @@ var e = class {
 	#v = 0;
 	#y = 0;
 	#b = 0;
-	#x = 1e400;
+	#x = Infinity;
 	#S = 0;
 	constructor({ sampleRateHz: e, channels: t = 1, targetMs: n = 160, mostTargetMs: r = 1280, capacityMs: i = 8e3 }) {
 		let a = (t) => Math.round(t * e / 1e3);
@@ -73,10 +73,10 @@ var e = class {
 		return this.#v > 0 && (e = 1 - t(this.#v / this.#n), --this.#v), this.#h === "fading" && (this.#g += 1, e *= 1 - t(this.#g / this.#_)), e;
 	}
 	#E() {
-		this.#h = "filling", this.#p += 1, this.#a = Math.min(2 * this.#a, this.#i), this.#v = this.#n, this.#y = 0, this.#S = 0, this.#b = 0, this.#x = 1e400;
+		this.#h = "filling", this.#p += 1, this.#a = Math.min(2 * this.#a, this.#i), this.#v = this.#n, this.#y = 0, this.#S = 0, this.#b = 0, this.#x = Infinity;
 	}
 	#D(e) {
-		this.#b += e, this.#S += e, this.#x = Math.min(this.#x, this.#C), this.#S >= this.#c && (this.#S = 0, this.#a = Math.max(this.#r, this.#a - this.#l)), this.#b >= this.#s && (!this.#m && this.#x > this.#a + this.#o && this.#O(this.#x - this.#a), this.#b = 0, this.#x = 1e400);
+		this.#b += e, this.#S += e, this.#x = Math.min(this.#x, this.#C), this.#S >= this.#c && (this.#S = 0, this.#a = Math.max(this.#r, this.#a - this.#l)), this.#b >= this.#s && (!this.#m && this.#x > this.#a + this.#o && this.#O(this.#x - this.#a), this.#b = 0, this.#x = Infinity);
 	}
 	#O(e) {
 		this.#h !== "filling" && (this.#t.forEach((e, n) => {

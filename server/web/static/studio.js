@@ -253,7 +253,7 @@ var de = 2048, fe = 1e-6, pe = class {
 	answered(e, t) {
 		this.answeredFrames = Math.max(this.answeredFrames, e + 1);
 		let n = 0;
-		for (; (this.#r[n]?.frames ?? 1e400) < e + 1 - fe;) n += 1;
+		for (; (this.#r[n]?.frames ?? Infinity) < e + 1 - fe;) n += 1;
 		this.#r.splice(0, n);
 		let [r] = this.#r;
 		return r ? (this.#t.push(t - r.atMs), this.#t.length > de && this.#t.shift(), t - r.atMs) : null;
@@ -1191,7 +1191,7 @@ var k = 24e3, A = 1920, j = A / k, vt = 7500, yt = A / 8, M = class e {
 		return this.frames >= 7500 || (this.input?.frames ?? 0) >= 7500;
 	}
 	get samples() {
-		return Math.min(this.input?.length ?? 1e400, this.frames * A);
+		return Math.min(this.input?.length ?? Infinity, this.frames * A);
 	}
 	pushCodes(e, t) {
 		this.frames < 7500 && (this.#e.set(e, this.frames * this.levels), this.latenciesMs.push(t), this.frames += 1);
@@ -1256,7 +1256,11 @@ function Dt() {
 async function Ot() {
 	if (Dt(), !F) {
 		let e = new AudioContext({ latencyHint: "interactive" });
-		for (let t of ["capture", "player"]) await e.audioWorklet.addModule(new URL(`web/${t}-worklet.js`, document.baseURI));
+		try {
+			for (let t of ["capture", "player"]) await e.audioWorklet.addModule(new URL(`web/${t}-worklet.js`, document.baseURI));
+		} catch (t) {
+			throw e.close(), new N("unavailable", `Code for the audio thread: ${t}`);
+		}
 		F = e;
 	}
 	let e = new Promise((e) => setTimeout(e, St, "late"));
@@ -1391,8 +1395,8 @@ function It(e) {
 	t.globalAlpha = 1;
 }
 function Lt(e) {
-	let t = Math.imul(e ^ 0x9e3779b9, 0x85ebca6b);
-	return t = Math.imul(t ^ t >>> 13, 0xc2b2ae35), (t ^ t >>> 16) & 63;
+	let t = Math.imul(e ^ 2654435769, 2246822507);
+	return t = Math.imul(t ^ t >>> 13, 3266489909), (t ^ t >>> 16) & 63;
 }
 // studio/src/page.ts
 var Rt = [
@@ -1724,6 +1728,7 @@ var wn = 40, Tn = Math.round(.02 * k), En = class {
 	#s = 0;
 	#c = [];
 	#l = !1;
+	#u = !1;
 	constructor(e, t, n, r, i) {
 		this.#e = e, this.#o = t, this.#t = n, this.#n = r, this.#r = i;
 	}
@@ -1731,39 +1736,44 @@ var wn = 40, Tn = Math.round(.02 * k), En = class {
 		return this.#i?.levels ?? this.#o;
 	}
 	async open() {
-		this.#i = await this.#u(0);
+		this.#i = await this.#d(0);
 	}
 	push(e) {
 		for (let t of [this.#i, this.#a]) t?.stream.send(e.slice(0, t.levels)).catch(() => {});
 	}
 	async change(e) {
-		if (this.#o = e, !(!this.#i || this.#a || this.#l || this.#i.levels === e)) try {
-			let e = await this.#u(Math.max(0, this.#e.frames - wn));
-			this.isMixed ||= this.#s > 0, this.#a = e;
-		} catch {}
+		if (this.#o = e, !(!this.#i || this.#a || this.#u || this.#l || this.#i.levels === e)) {
+			this.#u = !0;
+			try {
+				let e = await this.#d(Math.max(0, this.#e.frames - wn));
+				this.#l ? await e.stream.close() : (this.isMixed ||= this.#s > 0, this.#a = e);
+			} catch {} finally {
+				this.#u = !1;
+			}
+		}
 	}
 	async finish() {
 		this.#l = !0;
 		let e = this.#a;
 		this.#a = null, await e?.stream.close(), await this.#i?.stream.flush().catch(() => {}), await this.#i?.stream.close(), await Promise.all(this.#c);
 	}
-	async #u(e) {
+	async #d(e) {
 		let t = this.#o, n = await this.#t(t), r = {
 			stream: n,
 			levels: t,
 			first: Math.min(e, this.#e.frames),
 			early: /* @__PURE__ */ new Map()
 		}, { data: i } = this.#e.codes(t, r.first);
-		return n.send(i).catch(() => {}), this.#c.push(this.#d(r)), r;
+		return n.send(i).catch(() => {}), this.#c.push(this.#f(r)), r;
 	}
-	async #d(e) {
+	async #f(e) {
 		try {
-			for await (let { position: t, pcm: n } of e.stream) n && (e.early.set(e.first + t / A, n), this.#f());
+			for await (let { position: t, pcm: n } of e.stream) n && (e.early.set(e.first + t / A, n), this.#p());
 		} catch (t) {
 			e === this.#i && !this.#l && (this.#i = null, this.#r(t));
 		}
 	}
-	#f() {
+	#p() {
 		for (let e = this.#i?.early.get(this.#s); e; e = this.#i?.early.get(this.#s)) {
 			let [t, n] = [this.#i, this.#a], r = n?.early.get(this.#s);
 			n && r && (e = On(e, r), this.#i = n, this.#a = null, t.stream.close()), this.#n(this.#s, e), Dn(this.#i, this.#s), this.#a && Dn(this.#a, this.#s), this.#s += 1, n && r && n.levels !== this.#o && this.change(this.#o);
@@ -2086,8 +2096,8 @@ var er = .02, tr = .05, nr = class {
 	["ArrowDown", [0, 1]],
 	["PageUp", [-25, 0]],
 	["PageDown", [Q, 0]],
-	["Home", [-1e400, 0]],
-	["End", [1e400, 0]]
+	["Home", [-Infinity, 0]],
+	["End", [Infinity, 0]]
 ]), ur = class {
 	#e;
 	#t;
@@ -2254,49 +2264,50 @@ var er = .02, tr = .05, nr = class {
 	#a = null;
 	#o = null;
 	#s = !1;
-	#c = 0;
-	#l = new zn((e) => this.askAgain(e));
-	#u = new Pn(I("meter", HTMLElement), I("meter-words", HTMLElement));
-	#d = new mr(() => this.#E());
-	#f = new nr(() => this.#C());
+	#c = !1;
+	#l = 0;
+	#u = new zn((e) => this.askAgain(e));
+	#d = new Pn(I("meter", HTMLElement), I("meter-words", HTMLElement));
+	#f = new mr(() => this.#D());
+	#p = new nr(() => this.#w());
 	constructor(e) {
 		this.#e = e;
 	}
 	use(e) {
 		let t = this.#t === null;
-		this.#t = e, t && (I("levels", HTMLInputElement).max = String(e.levels), L("scale-most", String(e.codebook_entries - 1)), this.setLevels(e.default_levels), this.#T("empty", ""));
+		this.#t = e, t && (I("levels", HTMLInputElement).max = String(e.levels), L("scale-most", String(e.codebook_entries - 1)), this.setLevels(e.default_levels), this.#E("empty", ""));
 	}
 	refuse(e) {
-		this.#l.show(e === null ? null : P(e));
+		this.#u.show(e === null ? null : P(e));
 	}
 	speak() {
-		this.#p("off", "Waiting for the microphone …", () => Jn());
+		this.#m("off", "Waiting for the microphone …", () => Jn());
 	}
 	playExample() {
-		this.#p("codec", "Fetching the example …", async () => Xn("example", await Zn(await this.#e.example(), "example")));
+		this.#m("codec", "Fetching the example …", async () => Xn("example", await Zn(await this.#e.example(), "example")));
 	}
 	open(e) {
 		let t = e.name.replace(/\.[^.]*$/, "");
-		gr.test(e.name) ? this.#_(e, t) : this.#p("codec", "Reading the file …", async () => Xn(t, await Zn(await $n(e), e.name)));
+		gr.test(e.name) ? this.#v(e, t) : this.#m("codec", "Reading the file …", async () => Xn(t, await Zn(await $n(e), e.name)));
 	}
 	stop() {
-		this.#s = !0, this.#a && (this.#T("finishing", "Stopping; waiting for the last answers …"), this.#a.stop());
+		this.#s = !0, this.#a && (this.#E("finishing", "Stopping; waiting for the last answers …"), this.#a.stop());
 	}
 	playOrPause() {
-		this.#f.isPlaying ? (this.#f.stop(), this.#C()) : this.#x(nn());
+		this.#p.isPlaying ? (this.#p.stop(), this.#w()) : this.#S(nn());
 	}
 	seek(e) {
-		this.#f.isPlaying ? this.#x(e) : (this.#d.playhead = e / j, K(e));
+		this.#p.isPlaying ? this.#S(e) : (this.#f.playhead = e / j, K(e));
 	}
 	listen(e) {
-		this.#a?.listen(e), this.#f.listen(e);
+		this.#a?.listen(e), this.#p.listen(e);
 	}
 	setLevels(e) {
-		this.#r = e, this.#t && ($t(e, this.#t), this.#d.map.heard = e, this.#d.refresh(), this.#a?.monitor.change(e), this.#n === "take" && this.#b());
+		this.#r = e, this.#t && ($t(e, this.#t), this.#f.map.heard = e, this.#f.refresh(), this.#a?.monitor.change(e), this.#n === "take" && this.#x());
 	}
 	changeLanes() {
 		let e = B("lanes") === "spectrogram";
-		I("stage", HTMLElement).classList.toggle("spectrograms", e), this.#d.draw();
+		I("stage", HTMLElement).classList.toggle("spectrograms", e), this.#f.draw();
 	}
 	save(e) {
 		this.#i && Hn(this.#i, e, this.#r);
@@ -2308,7 +2319,7 @@ var er = .02, tr = .05, nr = class {
 				return e.#n;
 			},
 			get refusal() {
-				return e.#l.code;
+				return e.#u.code;
 			},
 			get codes() {
 				let t = e.#i;
@@ -2327,86 +2338,88 @@ var er = .02, tr = .05, nr = class {
 				return e.#a?.stream?.stats.resumes ?? 0;
 			},
 			get isPlaying() {
-				return e.#f.isPlaying;
+				return e.#p.isPlaying;
 			}
 		});
 	}
-	async #p(e, t, n) {
+	async #m(e, t, n) {
 		let r = this.#t;
 		if (!r || this.#n !== "empty" && this.#n !== "take") return;
-		this.#m(e, t);
+		this.#h(e, t);
 		let i = null, a = null;
 		try {
-			await Ot(), i = await n(), this.#s || (this.#v(new bt(i.name, r.levels), r), this.#a = this.#h(i, e), await this.#a.run());
+			await Ot(), i = await n(), this.#s || (this.#y(new bt(i.name, r.levels), r), this.#a = this.#g(i, e), await this.#a.run());
 		} catch (e) {
 			a = P(e);
 		}
-		i?.stop(), this.#g(a);
-	}
-	#m(e, t) {
-		this.#f.stop(), this.#s = !1, this.#a = null, this.refuse(null), V("listen", e), this.#T("starting", t);
+		i?.stop(), this.#_(a);
 	}
 	#h(e, t) {
+		this.#p.stop(), this.#s = this.#c = !1, this.#a = null, this.refuse(null), V("listen", e), this.#E("starting", t);
+	}
+	#g(e, t) {
 		let n = this.#i;
 		return new An(this.#e, e, n, this.#r, t, {
-			changed: () => this.#d.refresh(),
+			changed: () => this.#f.refresh(),
 			input: (e) => {
-				this.#n === "starting" && this.#T("live", t === "off" ? "Listening to you. With headphones on, choose Codec to hear it live." : "Playing."), this.#u.push(e, performance.now()), K((n.input?.length ?? 0) / k), this.#d.refresh();
+				this.#n === "starting" && this.#E("live", t === "off" ? "Listening to you. With headphones on, choose Codec to hear it live." : "Playing."), this.#d.push(e, performance.now()), K((n.input?.length ?? 0) / k), this.#f.refresh();
 			},
-			notice: (e) => this.#w(e),
-			finishing: () => this.#T("finishing", "The sound has ended; waiting for the last answers …"),
-			unheard: (e) => this.#l.show(e)
+			notice: (e) => this.#T(e),
+			finishing: () => this.#E("finishing", "The sound has ended; waiting for the last answers …"),
+			unheard: (e) => {
+				this.#c = !0, this.#u.show(e);
+			}
 		});
 	}
-	#g(e) {
+	#_(e) {
 		let t = this.#i;
-		this.#u.clear(), e && this.#l.show(e), !t || t.frames === 0 && (t.input?.length ?? 0) === 0 ? (this.#i = null, this.#T(this.#t ? "empty" : "loading", "")) : (B("listen") === "off" && V("listen", "codec"), this.#T("take", `${e ? "Stopped after" : "Done:"} ${t.frames} frames, ${J(t.frames)}.`), t.frames > 0 && this.#a && !this.#a.monitor.isMixed && t.output.frames >= t.frames && this.#o?.keep(this.#a.monitor.levels, t.output), this.#b(), this.#y(t));
+		this.#d.clear(), e && this.#u.show(e), !t || t.frames === 0 && (t.input?.length ?? 0) === 0 ? (this.#i = null, this.#E(this.#t ? "empty" : "loading", "")) : (B("listen") === "off" && V("listen", "codec"), this.#E("take", `${e ? "Stopped after" : "Done:"} ${t.frames} frames, ${J(t.frames)}.`), t.frames > 0 && this.#a && !this.#a.monitor.isMixed && t.output.frames >= t.frames && this.#o?.keep(this.#a.monitor.levels, t.output), this.#x(), this.#b(t));
 	}
-	async #_(e, t) {
+	async #v(e, t) {
 		let n = this.#t;
 		if (!(!n || this.#n !== "empty" && this.#n !== "take")) {
-			this.#m("codec", "Reading the codes …");
+			this.#h("codec", "Reading the codes …");
 			try {
 				let r = rt(new Uint8Array(await $n(e)), e.name);
 				if (r.frames > 7500) throw new N("file_too_big", `${e.name} has ${r.frames} frames.`);
 				let i = bt.ofCodes(t, r);
-				i.output = M.of(await this.#e.decode(i.codes(i.levels), new AbortController().signal)), this.#v(i, n), this.#o?.keep(i.levels, i.output), this.setLevels(i.levels), this.#T("take", `${e.name}: ${i.frames} frames, ${J(i.frames)}.`), this.#y(i);
+				i.output = M.of(await this.#e.decode(i.codes(i.levels), new AbortController().signal)), this.#y(i, n), this.#o?.keep(i.levels, i.output), this.setLevels(i.levels), this.#E("take", `${e.name}: ${i.frames} frames, ${J(i.frames)}.`), this.#b(i);
 			} catch (e) {
-				this.#l.show(P(e)), this.#T(this.#i ? "take" : "empty", "");
+				this.#u.show(P(e)), this.#E(this.#i ? "take" : "empty", "");
 			}
 		}
 	}
-	#v(e, t) {
-		this.#i = e, this.#o = new Jt(this.#e, e), this.#c = 0, en(e), this.setLevels(Math.min(this.#r, e.levels)), Xt(this.#n, I("status", HTMLElement).textContent ?? "", e), this.#d.use(e, t.codebook_entries);
+	#y(e, t) {
+		this.#i = e, this.#o = new Jt(this.#e, e), this.#l = 0, en(e), this.setLevels(Math.min(this.#r, e.levels)), Xt(this.#n, I("status", HTMLElement).textContent ?? "", e), this.#f.use(e, t.codebook_entries);
 	}
-	#y(e) {
-		tn(e), this.#c = 0, this.#d.draw();
+	#b(e) {
+		tn(e), this.#l = 0, this.#f.draw();
 	}
-	async #b() {
+	async #x() {
 		let [e, t] = [this.#i, this.#o];
 		if (e && t && e.frames !== 0) try {
 			let n = await t.at(this.#r);
-			n && e === this.#i && e.output !== n && (e.output = n, this.#f.replace(n), this.#d.draw());
+			n && e === this.#i && e.output !== n && (e.output = n, this.#p.replace(n), this.#c && (this.#c = !1, this.refuse(null)), this.#f.draw());
 		} catch (e) {
 			this.refuse(e);
 		}
 	}
-	async #x(e) {
+	async #S(e) {
 		let t = this.#i;
 		if (t && this.#n === "take") try {
 			let n = B("listen") === "input" && t.input ? "input" : "codec";
-			V("listen", n), await this.#f.play(t.input, t.output, e, n), Qt(!0), this.#S();
+			V("listen", n), await this.#p.play(t.input, t.output, e, n), Qt(!0), this.#C();
 		} catch (e) {
 			this.refuse(e);
 		}
 	}
-	#S() {
-		this.#f.isPlaying && (I("seek", HTMLInputElement).value = String(this.#f.atS), this.#d.playhead = this.#f.atS / j, K(this.#f.atS), requestAnimationFrame(() => this.#S()));
-	}
 	#C() {
-		Qt(!1), this.#d.draw();
+		this.#p.isPlaying && (I("seek", HTMLInputElement).value = String(this.#p.atS), this.#f.playhead = this.#p.atS / j, K(this.#p.atS), requestAnimationFrame(() => this.#C()));
 	}
-	#w({ kind: e, text: t }) {
+	#w() {
+		Qt(!1), this.#f.draw();
+	}
+	#T({ kind: e, text: t }) {
 		Zt({
 			lost: "The connection is lost. Your sound is kept; trying again …",
 			resumed: "Connected again; nothing is lost.",
@@ -2414,12 +2427,12 @@ var er = .02, tr = .05, nr = class {
 			warning: `Note: ${t}.`
 		}[e], e === "lost");
 	}
-	#T(e, t) {
-		this.#n = e, this.#d.isDone = e === "take", Xt(e, t, this.#i), (e === "take" || e === "empty") && kt();
+	#E(e, t) {
+		this.#n = e, this.#f.isDone = e === "take", Xt(e, t, this.#i), (e === "take" || e === "empty") && kt();
 	}
-	#E() {
+	#D() {
 		let e = performance.now();
-		this.#i && this.#t && e - this.#c >= hr && (this.#c = e, Sn(this.#i, this.#a, this.#t, this.#r, this.#n === "live"));
+		this.#i && this.#t && e - this.#l >= hr && (this.#l = e, Sn(this.#i, this.#a, this.#t, this.#r, this.#n === "live"));
 	}
 }, vr = new Ut(document.baseURI), $ = new _r(vr);
 Object.defineProperty(globalThis, "mimi", { value: $.inside });

@@ -106,6 +106,7 @@ def resampled(pcm, rate_hz):
 
 def distance_db(heard, expected):
     """How far below the sound the difference is."""
+    heard = np.pad(heard, 8)
     begin = np.flatnonzero(np.abs(heard) > LOUD)[0] - np.flatnonzero(np.abs(expected) > LOUD)[0]
     differences = [heard[max(0, begin + shift) :][: len(expected)] - expected for shift in range(-2, 3)]
     return 10 * np.log10(np.sum(expected**2) / min(np.sum(each**2) for each in differences))
@@ -235,12 +236,7 @@ async def test_a_stereo_file_of_another_rate_is_mixed_and_resampled(service, tin
 async def test_the_example_is_played(service, tiny_model, open_page):
     page = await open_page(service)
     await page.press_button("Play an example")
-    await page.until_frames(20)
-    await page.press_button("Stop")
-    await page.until_state("take")
-    await page.check_codes(tiny_model)
-    await page.press_button("Example")
-    await page.until_frames(3)
+    await page.until_frames(8)
     await page.press_button("Stop")
     await page.until_state("take")
     await page.check_codes(tiny_model)

@@ -33,8 +33,13 @@ export async function startAudio(): Promise<AudioContext> {
   checkBrowser();
   if (!shared) {
     const context = new AudioContext({ latencyHint: 'interactive' });
-    for (const name of ['capture', 'player']) {
-      await context.audioWorklet.addModule(new URL(`web/${name}-worklet.js`, document.baseURI));
+    try {
+      for (const name of ['capture', 'player']) {
+        await context.audioWorklet.addModule(new URL(`web/${name}-worklet.js`, document.baseURI));
+      }
+    } catch (cause) {
+      void context.close();
+      throw new Refusal('unavailable', `Code for the audio thread: ${cause}`);
     }
     shared = context;
   }

@@ -30,6 +30,7 @@ export class Monitor {
   #delivered = 0;
   #reading: Promise<void>[] = [];
   #isOver = false;
+  #isChanging = false;
 
   /**
    * @param deliver is given the frames of sound, each once and in order
@@ -68,15 +69,22 @@ export class Monitor {
   /** Decode so many levels from now on. */
   async change(levels: number): Promise<void> {
     this.#wanted = levels;
-    if (!this.#voice || this.#next || this.#isOver || this.#voice.levels === levels) {
+    if (!this.#voice || this.#next || this.#isChanging || this.#isOver || this.#voice.levels === levels) {
       return;
     }
+    this.#isChanging = true;
     try {
       const next = await this.#made(Math.max(0, this.#take.frames - PRIMING_FRAMES));
-      this.isMixed ||= this.#delivered > 0;
-      this.#next = next;
+      if (this.#isOver) {
+        await next.stream.close();
+      } else {
+        this.isMixed ||= this.#delivered > 0;
+        this.#next = next;
+      }
     } catch {
       // It sounds as before; the next change tries again.
+    } finally {
+      this.#isChanging = false;
     }
   }
 

@@ -43,6 +43,8 @@ export class Studio {
   #live: LiveTake | null = null;
   #decoded: Decoded | null = null;
   #isCancelled = false;
+  /** Whether the present take has codes and, so far, no sound of them. */
+  #isUnheard = false;
   #figuresAtMs = 0;
   #box = new RefusalBox((key) => this.askAgain(key));
   #meter = new Meter(element('meter', HTMLElement), element('meter-words', HTMLElement));
@@ -206,7 +208,7 @@ export class Studio {
 
   #begin(listen: Listen, words: string): void {
     this.#player.stop();
-    this.#isCancelled = false;
+    this.#isCancelled = this.#isUnheard = false;
     this.#live = null;
     this.refuse(null);
     choose('listen', listen);
@@ -230,7 +232,10 @@ export class Studio {
       },
       notice: (notice) => this.#tell(notice),
       finishing: () => this.#enter('finishing', 'The sound has ended; waiting for the last answers …'),
-      unheard: (refusal) => this.#box.show(refusal),
+      unheard: (refusal) => {
+        this.#isUnheard = true;
+        this.#box.show(refusal);
+      },
     });
   }
 
@@ -309,6 +314,10 @@ export class Studio {
       if (sound && take === this.#take && take.output !== sound) {
         take.output = sound;
         this.#player.replace(sound);
+        if (this.#isUnheard) {
+          this.#isUnheard = false;
+          this.refuse(null);
+        }
         this.#view.draw();
       }
     } catch (cause) {
