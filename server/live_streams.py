@@ -235,7 +235,7 @@ class LiveStreams:
         token = self.token_for(stream)
         if token is not None:
             told |= {"resume_token": token, "resume_grace_ms": self._settings.resume_grace_ms}
-        if token is not None and self.checkpoints.store is not None:
+        if token is not None and self.checkpoints.store is not None and stream.session.can_be_saved:
             told["checkpoint_interval_ms"] = self._settings.checkpoint_interval_ms
         return ready_text(stream, self._model.info, self._settings, **told)
 

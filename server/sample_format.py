@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from codec_core.opus_packets import OPUS_RATE_HZ
 from codec_core.pcm import CODEC_RATE_HZ, PcmIntake, to_int16
 from server.errors import PayloadError
 from server.resampling import Resampler, ResamplerState, steady_delay_samples
 from server.wire import Audio, Codes
+from server.wire_messages import KIND_PCM
+from server.wire_opus import Packets
 from server.wire_settings import StreamSettings
 
 Float32Array = npt.NDArray[np.float32]
 
 WIRE_DTYPES: Final[dict[str, np.dtype[Any]]] = {"s16le": np.dtype("<i2"), "f32le": np.dtype("<f4"), "mulaw": np.dtype("u1")}
 FRAME_S: Final = 0.08
+OPUS_FRAME_BYTES: Final = 1_024
+"""What 80 ms of Opus count for, whatever they hold: their size says nothing of the work."""
 _MULAW_BIAS: Final = 132
 _MULAW_LARGEST: Final = 32_635
 
@@ -51,15 +56,33 @@ def frame_bytes(settings: StreamSettings) -> int:
     """Count the bytes that a client sends for one frame: codes, or 80 ms of audio rounded up to a whole sample."""
     if settings.mode == "decode":
         return 2 * settings.levels
+    if settings.is_opus:
+        return OPUS_FRAME_BYTES
     samples = -(-settings.sample_rate * 2 // 25)
     return int(samples * settings.channels * WIRE_DTYPES[settings.format].itemsize)
 
 
-def audio_seconds(event: Audio | Codes, settings: StreamSettings) -> float:
+def audio_seconds(event: Audio | Packets | Codes, settings: StreamSettings) -> float:
     """Tell how much real time a message stands for."""
     if isinstance(event, Codes):
         return len(event.frames) * FRAME_S
+    if isinstance(event, Packets):
+        return event.samples / OPUS_RATE_HZ
     return len(event.data) / (WIRE_DTYPES[settings.format].itemsize * settings.channels * settings.sample_rate)
+
+
+def waiting_bytes(event: Audio | Packets | Codes, size_bytes: int) -> int:
+    """Count what a message takes of a stream's credit: bytes, or with Opus frames, as :func:`frame_bytes` counts them."""
+    if not isinstance(event, Packets):
+        return size_bytes
+    return round(event.samples / (FRAME_S * OPUS_RATE_HZ) * OPUS_FRAME_BYTES)
+
+
+class SoundPiece(NamedTuple):
+    """Sound on its way out: the ``width`` of its header, and the payload."""
+
+    width: int
+    payload: bytes
 
 
 class AudioIntake:
@@ -74,6 +97,11 @@ class AudioIntake:
         self._split = b""
         self.received_samples = 0
         """Samples per channel taken in, at the client's rate."""
+
+    @property
+    def position(self) -> int:
+        """Where the client goes on after a lost connection."""
+        return self.received_samples
 
     def push(self, data: bytes) -> Float32Array:
         """Take in bytes and return the samples that are ready, which may be none.
@@ -132,6 +160,8 @@ class AudioOutlet:
     pieces are the same however often the stream moves to another outlet.
     """
 
+    kind: Final = KIND_PCM
+
     def __init__(self, settings: StreamSettings) -> None:
         self._format = settings.format
         self._rate_hz = settings.sample_rate
@@ -140,15 +170,15 @@ class AudioOutlet:
         self.sent_samples = 0
         """Samples handed out, at the client's rate."""
 
-    def push(self, pcm: Float32Array) -> bytes:
-        """Return the bytes that are due."""
+    def push(self, pcm: Float32Array) -> SoundPiece:
+        """Return what is due."""
         pushed = self._resampler.pushed_samples + len(pcm)
         due = pushed * self._rate_hz // CODEC_RATE_HZ - self._delay_samples - self._resampler.taken_samples
-        return self._bytes(self._resampler.push(pcm, due))
+        return SoundPiece(1, self._bytes(self._resampler.push(pcm, due)))
 
-    def flush(self) -> bytes:
+    def flush(self) -> SoundPiece:
         """Return what is left; the next push begins a new stream."""
-        return self._bytes(self._resampler.flush())
+        return SoundPiece(1, self._bytes(self._resampler.flush()))
 
     def state(self) -> ResamplerState:
         """Return what another outlet needs to go on; ``sent_samples`` comes on top."""
