@@ -1,7 +1,7 @@
-"""Ogg pages of one Opus stream after another (RFC 3533, RFC 7845), read and written page by page. Sans-IO, standard library only.
+"""Ogg pages of one Opus stream after another (RFC 3533, RFC 7845), read and written. Sans-IO, standard library only.
 
-A reader takes bytes in pieces of any length and trusts none of them: what waits is bounded by a page and a packet, pages must be
-whole, in order and of one stream at a time. Samples are counted at 48 kHz.
+A reader takes bytes in pieces of any length and trusts none of them: what waits is bounded by a page and a packet, pages must
+be whole, in order and of one stream at a time. Samples are counted at 48 kHz.
 """
 
 from __future__ import annotations

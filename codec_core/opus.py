@@ -1,7 +1,7 @@
 """Opus by the package ``av``, which the extra ``opus`` of this distribution installs: packets to sound, and back.
 
-Of FFmpeg, which comes with that package, only the two sides of libopus are used; containers are :mod:`codec_core.ogg`'s, so that
-nobody's bytes reach any other part of it.
+Of FFmpeg, which comes with that package, only the two sides of libopus are used; containers are :mod:`codec_core.ogg`'s, so
+that nobody's bytes reach any other part of it.
 """
 
 from __future__ import annotations

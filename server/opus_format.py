@@ -15,7 +15,6 @@ from codec_core.opus import OpusDecoder, OpusEncoder
 from codec_core.opus_packets import OPUS_RATE_HZ, OpusPacket
 from codec_core.pcm import CODEC_RATE_HZ
 from server.resampling import Float32Array, Resampler
-from server.sample_format import SoundPiece
 from server.wire_messages import KIND_OPUS
 from server.wire_opus import OpusPlace, Packets
 from server.wire_settings import StreamSettings
@@ -76,10 +75,12 @@ class OpusOutlet:
         self._writer: OggOpusWriter | None = None
         self._stream_samples = 0
         self._packets = 0
+        self.width = 0
+        """Of the header of what was handed out last: the samples of audio that it adds, at 48 kHz."""
         self.sent_samples = 0
         """Samples of audio handed out, at 48 kHz."""
 
-    def push(self, pcm: Float32Array) -> SoundPiece:
+    def push(self, pcm: Float32Array) -> bytes:
         """Encode a frame. Takes time: call it off the event loop."""
         if self._encoder is None:
             self._encoder = OpusEncoder(CODEC_RATE_HZ)
@@ -87,18 +88,19 @@ class OpusOutlet:
         samples = CLOCKS * len(pcm)
         self._stream_samples += samples
         self.sent_samples += samples
-        width = samples - (0 if self._packets else self._encoder.head.pre_skip)
-        return SoundPiece(width, self._encoded(self._encoder, pcm, None))
+        self.width = samples - (0 if self._packets else self._encoder.head.pre_skip)
+        return self._encoded(self._encoder, pcm, None)
 
-    def flush(self) -> SoundPiece:
+    def flush(self) -> bytes:
         """Encode what the encoder holds back, with the end of the stream; nothing where there is no stream."""
         encoder, samples = self._encoder, self._stream_samples
         if encoder is None:
-            return SoundPiece(0, b"")
+            return b""
         payload = self._encoded(encoder, np.zeros(encoder.packet_samples, np.float32), samples)
         self._encoder = self._writer = None
         self._stream_samples = self._packets = 0
-        return SoundPiece(encoder.head.pre_skip, payload)
+        self.width = encoder.head.pre_skip
+        return payload
 
     def _encoded(self, encoder: OpusEncoder, pcm: Float32Array, end_samples: int | None) -> bytes:
         packet = encoder.encode(pcm)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -76,13 +76,6 @@ def waiting_bytes(event: Audio | Packets | Codes, size_bytes: int) -> int:
     if not isinstance(event, Packets):
         return size_bytes
     return round(event.samples / (FRAME_S * OPUS_RATE_HZ) * OPUS_FRAME_BYTES)
-
-
-class SoundPiece(NamedTuple):
-    """Sound on its way out: the ``width`` of its header, and the payload."""
-
-    width: int
-    payload: bytes
 
 
 class AudioIntake:
@@ -161,6 +154,8 @@ class AudioOutlet:
     """
 
     kind: Final = KIND_PCM
+    width: Final = 1
+    """Of the header of what is handed out: the channels."""
 
     def __init__(self, settings: StreamSettings) -> None:
         self._format = settings.format
@@ -170,15 +165,15 @@ class AudioOutlet:
         self.sent_samples = 0
         """Samples handed out, at the client's rate."""
 
-    def push(self, pcm: Float32Array) -> SoundPiece:
-        """Return what is due."""
+    def push(self, pcm: Float32Array) -> bytes:
+        """Return the bytes that are due."""
         pushed = self._resampler.pushed_samples + len(pcm)
         due = pushed * self._rate_hz // CODEC_RATE_HZ - self._delay_samples - self._resampler.taken_samples
-        return SoundPiece(1, self._bytes(self._resampler.push(pcm, due)))
+        return self._bytes(self._resampler.push(pcm, due))
 
-    def flush(self) -> SoundPiece:
+    def flush(self) -> bytes:
         """Return what is left; the next push begins a new stream."""
-        return SoundPiece(1, self._bytes(self._resampler.flush()))
+        return self._bytes(self._resampler.flush())
 
     def state(self) -> ResamplerState:
         """Return what another outlet needs to go on; ``sent_samples`` comes on top."""

@@ -23,7 +23,7 @@ from server.errors import ProtocolError
 from server.frame_errors import naming_frame
 from server.opus_format import OpusIntake, OpusOutlet
 from server.replay_window import NOTHING, Answer
-from server.sample_format import AudioIntake, AudioOutlet, SoundPiece
+from server.sample_format import AudioIntake, AudioOutlet
 from server.stream_state import StreamCounters, StreamState
 from server.wire import Audio, Codes, Event, Flush, Ping, Reset
 from server.wire_messages import pack_codes, pack_frame, server_text
@@ -189,7 +189,7 @@ class StreamSession:
         if isinstance(self._intake, OpusIntake) and self.settings.format == "opus-packets":
             self._intake.place = None
         tail = await self._apart(self._outlet.flush)
-        if tail.payload:
+        if tail:
             await self._send_pcm(tail)
         counters.flushes += 1
         position = counters.epoch_frames * self._frame_samples
@@ -213,10 +213,10 @@ class StreamSession:
         else:
             await self._send_frame(pack_codes(self._counters.sequence, position, values))
 
-    async def _send_pcm(self, piece: SoundPiece) -> None:
+    async def _send_pcm(self, payload: bytes) -> None:
         position = self._counters.epoch_frames * self._frame_samples
-        header = (self._outlet.kind, piece.width, self._counters.sequence, position)
-        await self._send_frame(pack_frame(*header, piece.payload))
+        header = (self._outlet.kind, self._outlet.width, self._counters.sequence, position)
+        await self._send_frame(pack_frame(*header, payload))
 
     async def _send_frame(self, message: str | bytes) -> None:
         sequence = self._counters.sequence
@@ -242,7 +242,7 @@ class StreamSession:
             return await asyncio.to_thread(self._intake.push, packets)
         raise ProtocolError("audio", found="Opus", expected=f"format {self.settings.format}")
 
-    async def _apart(self, make: Callable[..., SoundPiece], *pcm: Array) -> SoundPiece:
+    async def _apart(self, make: Callable[..., bytes], *pcm: Array) -> bytes:
         """Make sound for the way out: Opus off the event loop, where it would hold everybody up."""
         return await asyncio.to_thread(make, *pcm) if self.settings.is_opus else make(*pcm)
 

@@ -58,9 +58,18 @@ CONFINED_PACKAGES = {
 WIRE_MODULES = ("server.wire", "server.wire_messages", "server.wire_opus", "server.wire_resume", "server.wire_settings")
 # The client's part that speaks the protocol, without what connects.
 CLIENT_WIRE_MODULES = tuple(
-    f"codec_core.client.{name}" for name in ("errors", "messages", "outbox", "payload", "protocol", "settings", "timing")
+    f"codec_core.client.{name}"
+    for name in ("errors", "messages", "opus_sound", "outbox", "payload", "protocol", "settings", "timing")
 )
-CLIENT_NEEDS = {"codec_core.errors", "codec_core.pcm", "numpy", "websockets"}
+CLIENT_NEEDS = {
+    "codec_core.errors",
+    "codec_core.ogg",
+    "codec_core.opus",
+    "codec_core.opus_packets",
+    "codec_core.pcm",
+    "numpy",
+    "websockets",
+}
 
 
 def engine_files() -> list[Path]:
