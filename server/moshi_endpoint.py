@@ -89,13 +89,13 @@ class _Connection:
         """Serve until either side ends it."""
         await first_of(asyncio.create_task(self.serve(lease)), self._stopped)
 
-    async def serve(self, lease: Lease) -> None:
+    async def serve(self, lease: Lease, /) -> None:
         """Serve until the client leaves."""
         raise NotImplementedError
 
 
 class _Sender(_Connection):
-    async def serve(self, lease: Lease) -> None:
+    async def serve(self, lease: Lease, /) -> None:
         self.room.enter(self.service.settings.retry_after_ms)
         pace = PaceAllowance(self.service.settings.max_pace)
         decoder = None
@@ -121,7 +121,7 @@ class _Sender(_Connection):
 
 
 class _Receiver(_Connection):
-    async def serve(self, lease: Lease) -> None:
+    async def serve(self, _: Lease, /) -> None:
         header = await self.room.header()
         # From before the first message is sent: a listener misses nothing of what is played meanwhile.
         listener = self.room.listen(self.service.settings.credit_frames)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 from starlette.types import Scope
 
@@ -15,5 +16,5 @@ def adopt_key(scope: Scope) -> None:
     parts = scope["query_string"].split(b"&")
     scope["query_string"] = b"&".join(part for part in parts if not part.startswith(KEY_FIELD))
     keys = [value for name, value in scope["headers"] if name == KEY_HEADER]
-    keys += [part[len(KEY_FIELD) :] for part in parts if part.startswith(KEY_FIELD)]
+    keys += [unquote_to_bytes(part[len(KEY_FIELD) :]) for part in parts if part.startswith(KEY_FIELD)]
     scope["headers"] = [*scope["headers"], *((b"x-api-key", key) for key in keys)]

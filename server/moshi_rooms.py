@@ -1,8 +1,8 @@
 """Rooms of the Mimi module of Kyutai's moshi-server: one sender of codes, any number of listeners to the sound. No sockets.
 
-Binary messages, whose first byte says what they are. A sender's: 9 and a frame of codes, u32 little-endian each; 2 and text. A
-listener's: 0 and eight zeros, first of all; 1 and Ogg pages of Opus; 2 and the sender's text; 5 and why it is over; 6, every five
-seconds.
+Binary messages, whose first byte says what they are. A sender's: 9 and a frame of codes, u32 little-endian each; 2 and text.
+A listener's: 0 and eight zeros, first of all; 1 and Ogg pages of Opus; 2 and the sender's text; 5 and why it is over; 6, every
+five seconds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Listener:
         self.outbox = Outbox()
 
     def offer(self, message: bytes) -> bool:
-        """Give a message; returns whether it goes on listening. One for whom too many wait is ended, and nothing is left out."""
+        """Give a message; return whether it goes on listening. One for whom too many wait is ended: nothing is left out."""
         if self._waiting >= self._most:
             found = f"{self._waiting} messages left unread"
             self.end(TooSlowError("listener", found=found, expected=f"at most {self._most}; none is left out"))
