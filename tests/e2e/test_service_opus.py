@@ -197,7 +197,7 @@ async def test_a_process_that_is_gone_takes_opus_with_it(replica, short, tiny_mo
         assert np.array_equal(await stream.convert(short), encode_clip(tiny_model, heard(messages, "opus"), LEVELS))
 
 
-async def test_conversions_take_and_give_ogg_opus(service, tiny_model, short):
+async def test_conversions_take_and_give_ogg_opus(service, short):
     data = b"".join(messages_of(short, "opus"))
     async with httpx.AsyncClient(base_url=service.url) as http:
         opus = {"content-type": "audio/ogg; codecs=opus", "accept": "application/octet-stream"}
@@ -208,7 +208,7 @@ async def test_conversions_take_and_give_ogg_opus(service, tiny_model, short):
     reader, decoder = OggOpusReader(), OpusDecoder()
     samples = sum(len(decoder.decode(one)) for one in reader.push(answer.content))
     assert samples == 2 * 1920 * -(-len(short) // 1920)
-    assert answer.headers["content-type"] == "audio/ogg; codecs=opus"
+    assert answer.headers["content-type"] == "audio/ogg"
 
 
 async def test_the_client_names_the_extra_too(service, monkeypatch):
