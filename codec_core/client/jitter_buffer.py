@@ -18,8 +18,8 @@ class JitterBuffer:
     """Mono float32 in pieces of any length in, in pieces of any length out. One thread may push while another pulls.
 
     Nothing is handed out until ``target_ms`` wait, at the start and again each time the buffer has run dry; silence stands for
-    what is missing, and sound fades out before it and in after it. Beyond ``most_ms`` the oldest sound is dropped, so that what
-    is heard never falls further behind.
+    what is missing, to which sound falls within 5 ms, and out of which it rises. Beyond ``most_ms`` the oldest sound is dropped,
+    so that what is heard never falls further behind.
 
     Args:
         sample_rate_hz: of the sound.
@@ -35,6 +35,7 @@ class JitterBuffer:
         self._fade_samples = sample_rate_hz * FADE_MS // 1000
         self._pieces: deque[Float32Array] = deque()
         self._samples = 0
+        self._last = 0.0
         self._playing = False
         self._ended = False
         self._lock = threading.Lock()
@@ -74,20 +75,19 @@ class JitterBuffer:
             self._playing = True
             pcm = self._take(min(samples, self._samples))
             if begins:
-                self._fade(pcm[: self._fade_samples], rising=True)
-            if len(pcm) < samples or not self._samples:
-                self._stop(pcm)
-            return np.concatenate([pcm, np.zeros(samples - len(pcm), np.float32)])
+                rising = pcm[: self._fade_samples]
+                rising *= np.linspace(0, 1, len(rising), dtype=np.float32)
+            self._last = float(pcm[-1]) if len(pcm) else self._last
+            return pcm if len(pcm) == samples else np.concatenate([pcm, self._run_dry(samples - len(pcm))])
 
-    def _stop(self, pcm: Float32Array) -> None:
-        """Run dry: the end fades, and sound begins again once enough waits."""
+    def _run_dry(self, missing_samples: int) -> Float32Array:
+        """Fall from the last sample to silence; sound begins again once enough waits."""
         self._playing = False
         self.underruns += not self._ended
-        self._fade(pcm[-self._fade_samples :], rising=False)
-
-    def _fade(self, pcm: Float32Array, *, rising: bool) -> None:
-        ramp = np.linspace(0, 1, len(pcm), dtype=np.float32)
-        pcm *= ramp if rising else ramp[::-1]
+        silence = np.zeros(missing_samples, np.float32)
+        falling = silence[: self._fade_samples]
+        falling += np.linspace(self._last, 0, len(falling), dtype=np.float32)
+        return silence
 
     def _take(self, samples: int) -> Float32Array:
         taken: list[Float32Array] = [np.empty(0, np.float32)]

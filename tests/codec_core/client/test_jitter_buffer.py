@@ -63,7 +63,7 @@ def test_what_is_too_much_is_dropped_and_counted():
         buffer.push(np.full(FRAME, index, np.float32))
         assert buffer.waiting_ms <= 400
     assert buffer.dropped_samples == 5 * FRAME
-    assert set(buffer.pull(5 * FRAME)[200:].tolist()) == {5.0, 6.0, 7.0, 8.0, 9.0} | {0.0} or buffer.waiting_ms == 0
+    assert set(buffer.pull(5 * FRAME)[200:].tolist()) == {5.0, 6.0, 7.0, 8.0, 9.0}
 
 
 def test_a_short_sound_is_heard_once_it_is_known_to_be_all():
