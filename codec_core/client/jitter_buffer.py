@@ -18,7 +18,7 @@ class JitterBuffer:
     """Mono float32 in pieces of any length in, in pieces of any length out. One thread may push while another pulls.
 
     Nothing is handed out until ``target_ms`` wait, at the start and again each time the buffer has run dry; silence stands for
-    what is missing, to which sound falls within 5 ms, and out of which it rises. Beyond ``most_ms`` the oldest sound is dropped,
+    what is missing, to which sound falls within 5 ms, and out of which it rises. Beyond ``most_ms`` the oldest is dropped,
     so that what is heard never falls further behind.
 
     Args:

@@ -64,7 +64,7 @@ def test_a_reset_begins_anew():
 
 def test_the_next_connection_goes_on_behind_a_page():
     first, all_pages = wire_of("opus"), pages()
-    event = first.receive_binary(all_pages[0] + all_pages[1][:40])
+    event = first.receive_binary(all_pages[0] + all_pages[1][:20])
     assert isinstance(event, Packets)
     second = ServerWire(OFFER, 65_536)
     assert first.settings is not None
