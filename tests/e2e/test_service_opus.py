@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 
@@ -135,6 +136,47 @@ async def test_a_lost_line_costs_nothing(service, tiny_model, stream, short, for
         await client.send("flush")
         await client.until("flushed")
     assert [payload for _, payload in client.frames] == [message[16:] for message in received]
+
+
+@contextlib.asynccontextmanager
+async def relayed(service):
+    """``(url, cut)``: a way to the service over which lines can be cut."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(4096):
+                writer.write(data)
+        writer.transport.abort()
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        port = int(service.url.rpartition(":")[2])
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
+        writers.extend((writer, far_writer))
+        await asyncio.gather(copy(reader, far_writer), copy(far_reader, writer))
+
+    def cut() -> None:
+        for writer in writers:
+            writer.transport.abort()
+
+    async with await asyncio.start_server(relay, "127.0.0.1", 0) as server:
+        yield f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}", cut
+        cut()
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_the_client_goes_on_over_another_line(service, tiny_model, short, form):
+    settings = StreamSettings("echo", LEVELS, form, echo_codes=True)
+    async with relayed(service) as (url, cut), Stream(url, settings, paced=True) as stream:
+        frames = []
+        async for frame in stream.run(np.array_split(short, 40)):
+            frames.append(frame)
+            if len(frames) in (4, 12):
+                cut()
+        assert stream.stats.resumes == 2
+        assert sum(len(frame.pcm) for frame in frames if frame.pcm is not None) == 1920 * stream.flushed.frames
+    codes = np.array([frame.codes for frame in frames if frame.codes is not None]).T
+    assert np.array_equal(codes, encode_clip(tiny_model, heard(messages_of(short, form), form), LEVELS))
 
 
 HOSTILE = {
