@@ -17,6 +17,7 @@
     │   ├── SnapshotError          snapshot          damaged, or of another model
     │   ├── AudioFileError         audio_file        an audio file that cannot be read or written
     │   ├── CodesFileError         codes_file        a code file that cannot be read or written
+    │   ├── OpusDataError          opus_data         bytes that are no Opus packets, or no Ogg pages of them
     │   ├── CheckpointError        checkpoint        a source checkpoint that cannot be converted
     │   └── OutputExistsError      output_exists     an output that would be overwritten
     ├── SessionError
@@ -134,6 +135,12 @@ class CodesFileError(InputError):
     """A code file that cannot be read or written."""
 
     code = "codes_file"
+
+
+class OpusDataError(InputError):
+    """Bytes that are no Opus packets, or no Ogg pages of them."""
+
+    code = "opus_data"
 
 
 class CheckpointError(InputError):

@@ -1,4 +1,4 @@
-"""A microphone, by the package ``sounddevice``, which the extra ``mic`` of this distribution installs."""
+"""A microphone, by the package ``sounddevice``, which the extra ``sounddevice`` of this distribution installs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Microphone:
 
         """
         self._take = take
-        self._sounddevice = _sounddevice()
+        self._sounddevice = load_sounddevice("microphone")
         try:
             self.sample_rate_hz = int(self._sounddevice.query_devices(kind="input")["default_samplerate"])
             self._stream = self._sounddevice.RawInputStream(
@@ -40,7 +40,7 @@ class Microphone:
                 callback=self._called,
             )
         except (self._sounddevice.PortAudioError, ValueError) as cause:
-            raise UnavailableError("microphone", _reason(cause), "an input that the system can record from") from cause
+            raise UnavailableError("microphone", failure_reason(cause), "an input that the system can record from") from cause
 
     def __enter__(self) -> Microphone:
         self._stream.start()
@@ -53,16 +53,26 @@ class Microphone:
         self._take(np.frombuffer(bytes(block), np.int16))
 
 
-def _sounddevice() -> Any:
+def load_sounddevice(subject: str) -> Any:
+    """Load the package.
+
+    Args:
+        subject: what it is wanted for.
+
+    Raises:
+        UnavailableError: it is not installed, or the system's library is not.
+
+    """
     try:
         import sounddevice  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: PLC0415 - an extra
     except ImportError as cause:
-        expected = "the package that records: pip install sounddevice"
-        raise UnavailableError("microphone: sounddevice", "not installed", expected) from cause
+        expected = "the package that records and plays: pip install sounddevice"
+        raise UnavailableError(f"{subject}: sounddevice", "not installed", expected) from cause
     except OSError as cause:
-        raise UnavailableError("microphone: PortAudio", _reason(cause), "the system's library libportaudio2") from cause
+        raise UnavailableError(f"{subject}: PortAudio", failure_reason(cause), "the system's library libportaudio2") from cause
     return sounddevice
 
 
-def _reason(cause: BaseException) -> str:
+def failure_reason(cause: BaseException) -> str:
+    """Return the first line of what an audio system says."""
     return (str(cause).strip().splitlines() or [type(cause).__name__])[0]

@@ -13,6 +13,7 @@ from codec_core.errors import CodecError
 from server.access_token import TOKEN_FIELD, TokenClaims, check_scope, read_token, sign_token
 from server.api_keys import ApiKeys
 from server.errors import UnauthorizedError
+from server.moshi_key import adopt_key
 from server.refusal import refusal_response
 from server.shared_secret import SharedSecret
 
@@ -73,13 +74,16 @@ class Access:
 class AccessMiddleware:
     """Refuses what comes without leave: a request by its answer, a WebSocket by an answer instead of a handshake."""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+    def __init__(self, app: ASGIApp, access: Access, moshi_paths: tuple[str, ...] = ()) -> None:
         self._app = app
         self._access = access
+        self._moshi_paths = moshi_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check one connection, then hand it on."""
         if scope["type"] in ("http", "websocket"):
+            if scope["path"] in self._moshi_paths:
+                adopt_key(scope)
             try:
                 self._access.check(scope, _take_tokens(scope))
             except CodecError as error:

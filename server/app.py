@@ -26,6 +26,7 @@ from server.access import Access, AccessMiddleware
 from server.api_keys import read_keys
 from server.cors import allow_origins
 from server.errors import MethodError, NotFoundError
+from server.moshi_endpoint import moshi_router
 from server.refusal import refusal_response
 from server.service import ClientGoneError, build_service, start_service, stop_service, stream_capacity, version
 from server.settings import Settings
@@ -54,7 +55,7 @@ def create_app(settings: Settings, model: CodecModel) -> FastAPI:
 
     Raises:
         SettingError: the file of keys, the secret or the store for snapshots is not fit for use.
-        UnavailableError: a package that the store needs is not installed.
+        UnavailableError: a package that the store, or rooms for moshi-server's clients, need is not installed.
 
     """
     service = build_service(settings, model)
@@ -73,12 +74,13 @@ def create_app(settings: Settings, model: CodecModel) -> FastAPI:
     app = FastAPI(title="Mimi", version=version(), description=DESCRIPTION, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
     app.state.access = access
-    app.add_middleware(AccessMiddleware, access=access)
+    app.add_middleware(AccessMiddleware, access=access, moshi_paths=settings.moshi_paths)
     # Further out than the keys: a browser asks for its leave without a key, and may read the refusal of one.
     allow_origins(app, settings)
     app.add_middleware(
         TrafficMiddleware, metrics=service.metrics, gate=service.gate, going_down=service.registry.draining_error
     )
+    app.include_router(moshi_router(settings))
     for endpoint in (stream_endpoint, rest_endpoint, token_endpoint, health_endpoint, description_endpoint, page_endpoint):
         app.include_router(endpoint.router)
     openapi.describe(app)

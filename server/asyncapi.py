@@ -22,11 +22,12 @@ VERSION: Final = "3.0.0"
 ADDRESS: Final = "/v1/stream"
 _BINARY: Final[Schema] = {"type": "string", "format": "binary"}
 BINARY_MESSAGES: Final = {
-    "client_audio": "Modes encode and echo: raw PCM in the agreed format, no header, any number of bytes.",
+    "client_audio": "Modes encode and echo: raw PCM or Ogg pages, any number of bytes; or one Opus packet.",
     "client_binary_codes": "Mode decode with codes=binary: little-endian u16[levels] per frame, any number of whole frames.",
     "server_frame": (
-        "A header of 16 bytes, little-endian: u8 version (1), u8 kind (1 codes, 2 PCM), u16 levels or channels, u32 sequence, "
-        "u64 position. Then u16[levels], or samples in the agreed format."
+        "A header of 16 bytes, little-endian: u8 version (1), u8 kind (1 codes, 2 PCM, 3 Opus), u16 levels, channels or "
+        "samples, u32 sequence, "
+        "u64 position. Then u16[levels], or samples in the agreed format, or Opus."
     ),
 }
 """Messages that are no text."""

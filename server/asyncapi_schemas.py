@@ -13,7 +13,10 @@ from server.wire_settings import (
     ECHO_CODES,
     FORMATS,
     MODES,
+    OPUS_FORMATS,
     PACES,
+    PRE_SKIP_DEFAULT,
+    PRE_SKIP_RANGE,
     SAMPLE_RATE_RANGE_HZ,
     STATS,
     STREAM_SETTINGS,
@@ -36,7 +39,7 @@ def _object(**properties: Schema) -> Schema:
 SETTING_SCHEMAS: Final[dict[str, Schema]] = {
     "mode": _words(MODES),
     "levels": {"type": "integer", "minimum": 1},
-    "format": _words(FORMATS),
+    "format": _words((*FORMATS, *OPUS_FORMATS)),
     "sample_rate": {
         "type": "integer",
         "minimum": SAMPLE_RATE_RANGE_HZ[0],
@@ -49,6 +52,12 @@ SETTING_SCHEMAS: Final[dict[str, Schema]] = {
     "numerics": TEXT,
     "pace": _words(PACES),
     "stats": _words(STATS),
+    "pre_skip": {
+        "type": "integer",
+        "minimum": PRE_SKIP_RANGE[0],
+        "maximum": PRE_SKIP_RANGE[1],
+        "default": PRE_SKIP_DEFAULT,
+    },
 }
 """By the name of the setting."""
 

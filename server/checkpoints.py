@@ -89,7 +89,7 @@ class Checkpoints:
         record = self._record(stream)
         mark = _mark(stream)
         due = time.monotonic() - record.begun_s >= self._interval_s and mark != record.mark
-        if self.store is None or not due or self._making.locked():
+        if self.store is None or not due or self._making.locked() or not stream.session.can_be_saved:
             return
         await self._making.acquire()
         record.begun_s = time.monotonic()
@@ -103,7 +103,7 @@ class Checkpoints:
 
     async def save(self, stream: LiveStream) -> bool:
         """Save a stream whose worker has stopped, if it is not over; say whether that worked."""
-        if self.store is None:
+        if self.store is None or not stream.session.can_be_saved:
             return False
         await self.settle(stream)
         # Several at a time: when the service goes down all streams are saved, and none of them runs any more.
@@ -178,6 +178,8 @@ class Checkpoints:
         if self.store is None:
             return
         for stream in list(streams):
+            if not stream.session.can_be_saved:
+                continue
             if _mark(stream) != self._record(stream).mark:
                 await stream.nudge()
             elif self.is_stored(stream):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from codec_core.errors import CodecError
+from codec_core.opus_packets import OpusPacket
 from server.errors import OverloadedError, ProtocolError, TakenOverError, TooSlowError
 from server.inbox import Inbox
 from server.outbox import Outbox
@@ -26,8 +27,11 @@ from server.stream_snapshot import Lineage
 from server.tasks import cancel
 from server.wire import Ack, Audio, Close, Codes, Event
 from server.wire_messages import server_text
+from server.wire_opus import Packets
 
 WARNING_INTERVAL_S = 1.0
+STEP_SAMPLES = 3_840
+"""Opus of one step at most, at 48 kHz; a longer packet is a step by itself."""
 MESSAGE_OVERHEAD_BYTES = 64
 """What a message counts for in the inbox besides its payload, so that empty ones are bounded too."""
 
@@ -251,6 +255,8 @@ class LiveStream:
 def _steps(event: Event, size_bytes: int) -> Iterator[Event]:
     """Cut a message into steps of a frame at most, so that the worker can stop between any two."""
     match event:
+        case Packets():
+            yield from _packet_steps(event)
         case Audio(data) if len(data) > size_bytes:
             for start in range(0, len(data), size_bytes):
                 yield Audio(data[start : start + size_bytes])
@@ -259,3 +265,14 @@ def _steps(event: Event, size_bytes: int) -> Iterator[Event]:
                 yield Codes((frame,))
         case _:
             yield event
+
+
+def _packet_steps(event: Packets) -> Iterator[Event]:
+    """Cut Opus where a frame's worth is full. Only the last step has the reader's place: the others end within a page."""
+    group: list[OpusPacket] = []
+    for packet in event.packets:
+        if group and sum(one.samples for one in group) + packet.samples > STEP_SAMPLES:
+            yield Packets(tuple(group), None)
+            group = []
+        group.append(packet)
+    yield Packets(tuple(group), event.place)

@@ -235,7 +235,8 @@ class LiveStreams:
         return stream
 
     def _ready(self, stream: LiveStream, *, resumed: bool, reprimed: bool = False) -> str:
-        outlook = Outlook(resumed, reprimed, self.token_for(stream), self.checkpoints.store is not None)
+        is_saved = self.checkpoints.store is not None and stream.session.can_be_saved
+        outlook = Outlook(resumed, reprimed, self.token_for(stream), is_saved)
         return ready_text(stream, self._model.info, self._settings, outlook)
 
     def _park(self, stream: LiveStream) -> None:

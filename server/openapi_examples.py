@@ -69,7 +69,7 @@ _ERRORS: Final[tuple[CodecError, ...]] = (
     AudioFileError("body", "an empty file", "an audio file"),
     NonFiniteInputError("sample 1234, channel 0", "nan", "a finite number"),
     NumericOverflowError("frame 0: state", "a value that is not finite", "input within about -1 .. 1"),
-    NotOfferedError("format", "'opus'", " | ".join(FORMATS)),
+    NotOfferedError("format", "'opus'", f"{' | '.join(FORMATS)}, or a body of audio/ogg"),
     CapacityError("conversions", "4 of 4 places taken", "a free place", retry_after_ms=2000),
     DrainingError("service", "one that is going down", "one that takes new work", retry_after_ms=2000),
 )

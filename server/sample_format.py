@@ -7,16 +7,21 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from codec_core.opus_packets import OPUS_RATE_HZ
 from codec_core.pcm import CODEC_RATE_HZ, PcmIntake, to_int16
 from server.errors import PayloadError
 from server.resampling import Resampler, ResamplerState, steady_delay_samples
 from server.wire import Audio, Codes
+from server.wire_messages import KIND_PCM
+from server.wire_opus import Packets
 from server.wire_settings import StreamSettings
 
 Float32Array = npt.NDArray[np.float32]
 
 WIRE_DTYPES: Final[dict[str, np.dtype[Any]]] = {"s16le": np.dtype("<i2"), "f32le": np.dtype("<f4"), "mulaw": np.dtype("u1")}
 FRAME_S: Final = 0.08
+OPUS_FRAME_BYTES: Final = 1_024
+"""What 80 ms of Opus count for, whatever they hold: their size says nothing of the work."""
 _MULAW_BIAS: Final = 132
 _MULAW_LARGEST: Final = 32_635
 
@@ -51,15 +56,26 @@ def frame_bytes(settings: StreamSettings) -> int:
     """Count the bytes that a client sends for one frame: codes, or 80 ms of audio rounded up to a whole sample."""
     if settings.mode == "decode":
         return 2 * settings.levels
+    if settings.is_opus:
+        return OPUS_FRAME_BYTES
     samples = -(-settings.sample_rate * 2 // 25)
     return int(samples * settings.channels * WIRE_DTYPES[settings.format].itemsize)
 
 
-def audio_seconds(event: Audio | Codes, settings: StreamSettings) -> float:
+def audio_seconds(event: Audio | Packets | Codes, settings: StreamSettings) -> float:
     """Tell how much real time a message stands for."""
     if isinstance(event, Codes):
         return len(event.frames) * FRAME_S
+    if isinstance(event, Packets):
+        return event.samples / OPUS_RATE_HZ
     return len(event.data) / (WIRE_DTYPES[settings.format].itemsize * settings.channels * settings.sample_rate)
+
+
+def waiting_bytes(event: Audio | Packets | Codes, size_bytes: int) -> int:
+    """Count what a message takes of a stream's credit: bytes, or with Opus frames, as :func:`frame_bytes` counts them."""
+    if not isinstance(event, Packets):
+        return size_bytes
+    return round(event.samples / (FRAME_S * OPUS_RATE_HZ) * OPUS_FRAME_BYTES)
 
 
 class AudioIntake:
@@ -74,6 +90,11 @@ class AudioIntake:
         self._split = b""
         self.received_samples = 0
         """Samples per channel taken in, at the client's rate."""
+
+    @property
+    def position(self) -> int:
+        """Where the client goes on after a lost connection."""
+        return self.received_samples
 
     def push(self, data: bytes) -> Float32Array:
         """Take in bytes and return the samples that are ready, which may be none.
@@ -131,6 +152,10 @@ class AudioOutlet:
     At another rate than 24 kHz each push returns what was pushed so far, less a fixed delay and what was returned before: the
     pieces are the same however often the stream moves to another outlet.
     """
+
+    kind: Final = KIND_PCM
+    width: Final = 1
+    """Of the header of what is handed out: the channels."""
 
     def __init__(self, settings: StreamSettings) -> None:
         self._format = settings.format

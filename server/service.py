@@ -10,7 +10,7 @@ from typing import Final
 
 from starlette.requests import HTTPConnection
 
-from codec_core import CodecModel
+from codec_core import CodecModel, opus
 from codec_core.window import WindowStats
 from server.admission import Admission, demand_of
 from server.calibration import calibrate
@@ -134,6 +134,7 @@ def _offer(settings: Settings, model: CodecModel) -> Offer:
         sample_rate_hz=info.sample_rate_hz,
         numerics=info.numerics,
         free_pace=settings.allow_free_pace,
+        opus=opus.is_installed(),
     )
 
 

@@ -87,6 +87,10 @@ class Settings(BaseSettings):
     max_clip_ms: int = Field(3_600_000, ge=80, le=86_400_000, description="Longest audio of one REST conversion.")
     body_timeout_ms: int = Field(60_000, ge=1, description="Time for a REST body to arrive.")
 
+    moshi_rooms: str = Field("", description="Rooms for clients of moshi-server's Mimi module, comma-separated; off if empty.")
+    moshi_send_path: str = Field("/api/mimi/send", pattern="^/", description="Where those clients send codes.")
+    moshi_recv_path: str = Field("/api/mimi/recv", pattern="^/", description="Where those clients listen.")
+
     audit_interval_ms: int = Field(10_000, ge=10, description="Time between two looks of the watchdog for places left taken.")
     tracing: Literal["off", "otel"] = Field("off", description="Traces of sessions by OpenTelemetry, as OTEL_* variables say.")
     log_format: Literal["console", "json"] = Field("console", description="How a logged line looks.")
@@ -106,6 +110,16 @@ class Settings(BaseSettings):
     def trusted_proxy_list(self) -> tuple[str, ...]:
         """The trusted proxies, one by one."""
         return _split(self.trusted_proxies)
+
+    @property
+    def moshi_room_list(self) -> tuple[str, ...]:
+        """The rooms, one by one; the first is that of clients which name none."""
+        return _split(self.moshi_rooms)
+
+    @property
+    def moshi_paths(self) -> tuple[str, ...]:
+        """Where clients of moshi-server connect; nowhere without rooms."""
+        return (self.moshi_send_path, self.moshi_recv_path) if self.moshi_room_list else ()
 
     @property
     def api_key_list(self) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ STATUS_MAP: dict[str, Answer] = {
     "snapshot": Answer(422, 1007, "The snapshot is damaged or of another model."),
     "audio_file": Answer(422, 1007, "The audio file cannot be read."),
     "codes_file": Answer(422, 1007, "The code file cannot be read."),
+    "opus_data": Answer(422, 1007, "The bytes are no Opus packets, or no Ogg pages of them."),
     "checkpoint": Answer(422, 1007, "The checkpoint cannot be converted."),
     "output_exists": Answer(409, 1008, "The output exists already."),
     "session": Answer(409, 1008, "The session cannot take this call now."),

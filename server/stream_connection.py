@@ -27,7 +27,7 @@ from server.live_streams import RESUMABLE
 from server.logs import bind_to_log
 from server.outbox import Outbox
 from server.pace_allowance import PaceAllowance
-from server.sample_format import audio_seconds
+from server.sample_format import audio_seconds, waiting_bytes
 from server.service import ClientGoneError, Service
 from server.session_registry import Lease
 from server.status_map import as_codec_error
@@ -35,6 +35,7 @@ from server.stream_socket import ClientLeftError, StreamSocket
 from server.tasks import first_of
 from server.wire import Audio, Close, Codes, Event, Flush, Hello, Ping, Reset, ServerWire
 from server.wire_messages import SUBPROTOCOL, server_text
+from server.wire_opus import Packets
 from server.wire_resume import Resume
 from server.wire_settings import quoted
 
@@ -149,7 +150,7 @@ class StreamConnection:
         if isinstance(request, Resume):
             stream = await self._resumed(request)
             settings = stream.session.settings
-            self._wire.go_on(settings)
+            self._wire.go_on(settings, stream.session.opus_place)
             lease.load(demand_of(settings.mode, settings.levels), resumed=True)
             log.info("stream %s resumed", stream.lineage.stream_id)
         else:
@@ -210,7 +211,7 @@ class StreamConnection:
                 await stream.accept(event, size_bytes)
                 if isinstance(event, Close):
                     break
-                if isinstance(event, Audio | Codes) and (wait_s := pace.take(audio_seconds(event, settings))):
+                if isinstance(event, Audio | Packets | Codes) and (wait_s := pace.take(audio_seconds(event, settings))):
                     await asyncio.sleep(wait_s)
         except CodecError as error:
             if error.code in RESUMABLE:
@@ -242,7 +243,8 @@ class StreamConnection:
     def _event(self, message: Message) -> tuple[Event, int]:
         data = message.get("bytes")
         if data is not None:
-            return self._wire.receive_binary(data), len(data)
+            binary = self._wire.receive_binary(data)
+            return binary, waiting_bytes(binary, len(data))
         text = message["text"]
         return self._wire.receive_text(text), len(text)
 

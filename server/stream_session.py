@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -15,15 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from codec_core import CodecModel
+from codec_core.errors import SnapshotError
 from codec_core.framing import FrameAccumulator
 from server.codec_executor import CodecExecutor
 from server.errors import ProtocolError
 from server.frame_errors import naming_frame
+from server.opus_format import OpusIntake, OpusOutlet
 from server.replay_window import NOTHING, Answer
 from server.sample_format import AudioIntake, AudioOutlet
 from server.stream_state import StreamCounters, StreamState
 from server.wire import Audio, Codes, Event, Flush, Ping, Reset
-from server.wire_messages import KIND_PCM, pack_codes, pack_frame, server_text
+from server.wire_messages import pack_codes, pack_frame, server_text
+from server.wire_opus import OpusPlace, Packets
 
 Send = Callable[[Answer], Awaitable[None]]
 Array = npt.NDArray[Any]
@@ -57,13 +61,16 @@ class StreamSession:
         """Time spent so far in having frames computed, waiting for a worker included."""
         self._start(replace(state.counters))
         self._accumulator.restore(state.pending)
-        self._intake.restore(state.intake, state.counters.received_samples)
-        self._outlet.restore(state.outlet, state.counters.sent_samples)
+        if isinstance(self._intake, AudioIntake):
+            self._intake.restore(state.intake, state.counters.received_samples)
+        if isinstance(self._outlet, AudioOutlet):
+            self._outlet.restore(state.outlet, state.counters.sent_samples)
 
     def _start(self, counters: StreamCounters) -> None:
         self._counters = counters
-        self._intake = AudioIntake(self.settings)
-        self._outlet = AudioOutlet(self.settings)
+        is_opus = self.settings.is_opus
+        self._intake: AudioIntake | OpusIntake = OpusIntake() if is_opus else AudioIntake(self.settings)
+        self._outlet: AudioOutlet | OpusOutlet = OpusOutlet(self.settings) if is_opus else AudioOutlet(self.settings)
         self._accumulator = FrameAccumulator(self._frame_samples)
 
     @property
@@ -75,10 +82,27 @@ class StreamSession:
     @property
     def position(self) -> int:
         """As :attr:`server.stream_state.StreamState.position`."""
-        return self._counters.epoch_frames if self.settings.mode == "decode" else self._intake.received_samples
+        return self._counters.epoch_frames if self.settings.mode == "decode" else self._intake.position
+
+    @property
+    def opus_place(self) -> OpusPlace | None:
+        """Where the client's Opus stream stands, for the next connection to go on with."""
+        return self._intake.place if isinstance(self._intake, OpusIntake) else None
+
+    @property
+    def can_be_saved(self) -> bool:
+        """Whether another process could go on with it: decoders and encoders of Opus cannot be taken there."""
+        return not self.settings.is_opus
 
     def capture(self) -> StreamState:
-        """Return the state. It takes time: call it off the event loop, and let no event be handled meanwhile."""
+        """Return the state. It takes time: call it off the event loop, and let no event be handled meanwhile.
+
+        Raises:
+            SnapshotError: the stream cannot be saved.
+
+        """
+        if not (isinstance(self._intake, AudioIntake) and isinstance(self._outlet, AudioOutlet)):
+            raise SnapshotError("stream snapshot", f"format {self.settings.format}", "PCM, whose state can be kept")
         return StreamState(
             settings=self.settings,
             counters=self.counters,
@@ -102,7 +126,9 @@ class StreamSession:
         """
         match event:
             case Audio(data):
-                await self._encode_frames(self._accumulator.push(self._intake.push(data)))
+                await self._encode_frames(self._accumulator.push(self._pcm_intake.push(data)))
+            case Packets():
+                await self._encode_frames(self._accumulator.push(await self._unpacked(event)))
             case Codes(frames):
                 for codes in frames:
                     await self._play(np.asarray(codes, np.int32))
@@ -150,7 +176,7 @@ class StreamSession:
             pcm = await self._executor.decode(self._required(self._decoder), codes)
         self.answering_s += time.monotonic() - started_s
         await self._warn_of_clipping(pcm)
-        await self._send_pcm(self._outlet.push(pcm))
+        await self._send_pcm(await self._apart(self._outlet.push, pcm))
 
     async def _flush(self) -> None:
         counters = self._counters
@@ -160,7 +186,10 @@ class StreamSession:
             if pending:
                 counters.padded_samples += self._frame_samples - pending
                 await self._encode_frames(self._accumulator.flush())
-        if tail := self._outlet.flush():
+        if isinstance(self._intake, OpusIntake) and self.settings.format == "opus-packets":
+            self._intake.place = None
+        tail = await self._apart(self._outlet.flush)
+        if tail:
             await self._send_pcm(tail)
         counters.flushes += 1
         position = counters.epoch_frames * self._frame_samples
@@ -186,7 +215,8 @@ class StreamSession:
 
     async def _send_pcm(self, payload: bytes) -> None:
         position = self._counters.epoch_frames * self._frame_samples
-        await self._send_frame(pack_frame(KIND_PCM, 1, self._counters.sequence, position, payload))
+        header = (self._outlet.kind, self._outlet.width, self._counters.sequence, position)
+        await self._send_frame(pack_frame(*header, payload))
 
     async def _send_frame(self, message: str | bytes) -> None:
         sequence = self._counters.sequence
@@ -200,6 +230,21 @@ class StreamSession:
         where = f"first at frame {self._counters.epoch_frames}"
         text = f"decoded audio leaves full scale {where}; it is clamped, f32le would keep it"
         await self._send(Answer(server_text("warning", code="clipping", message=text), kept=False))
+
+    @property
+    def _pcm_intake(self) -> AudioIntake:
+        if isinstance(self._intake, AudioIntake):
+            return self._intake
+        raise ProtocolError("audio", found="PCM", expected=f"format {self.settings.format}")
+
+    async def _unpacked(self, packets: Packets) -> Array:
+        if isinstance(self._intake, OpusIntake):
+            return await asyncio.to_thread(self._intake.push, packets)
+        raise ProtocolError("audio", found="Opus", expected=f"format {self.settings.format}")
+
+    async def _apart(self, make: Callable[..., bytes], *pcm: Array) -> bytes:
+        """Make sound for the way out: Opus off the event loop, where it would hold everybody up."""
+        return await asyncio.to_thread(make, *pcm) if self.settings.is_opus else make(*pcm)
 
     def _count_frame(self) -> None:
         self._counters.epoch_frames += 1

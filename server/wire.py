@@ -15,6 +15,7 @@ from typing import NamedTuple, NoReturn
 
 from codec_core.errors import CodeRangeError
 from server.errors import MessageTooBigError, PayloadError, ProtocolError, WrongKindError
+from server.wire_opus import OpusIn, OpusPlace, Packets
 from server.wire_resume import RESUME_FIELDS, RESUME_PARAMETERS, Resume, parse_resume, parse_resume_query, sequence_number
 from server.wire_settings import STREAM_SETTINGS, Offer, StreamSettings, parse_settings, quoted, unique_fields
 
@@ -100,7 +101,7 @@ class Close:
     """End the session once everything before it is answered."""
 
 
-Event = Hello | Resume | Audio | Codes | Flush | Reset | Ping | Ack | Close
+Event = Hello | Resume | Audio | Packets | Codes | Flush | Reset | Ping | Ack | Close
 
 
 class ServerWire:
@@ -117,6 +118,7 @@ class ServerWire:
         self._max_message_bytes = max_message_bytes
         self.phase = Phase.AWAITING_HELLO
         self.settings: StreamSettings | None = None
+        self._opus: OpusIn | None = None
 
     def receive_query(self, pairs: Iterable[tuple[str, str]]) -> Hello | Resume | None:
         """Take the query string: settings, or what a resume needs; ``None`` where it is empty, so that a message is due."""
@@ -125,9 +127,10 @@ class ServerWire:
             return parse_resume_query(fields)
         return self._agree(fields, from_text=True) if fields else None
 
-    def go_on(self, settings: StreamSettings) -> None:
-        """Open the session with the settings of the stream that a :class:`Resume` named."""
+    def go_on(self, settings: StreamSettings, place: OpusPlace | None = None) -> None:
+        """Open the session with the settings of the stream that a :class:`Resume` named, and with its place in Opus."""
         self.settings = settings
+        self._opus = OpusIn(settings, place) if settings.is_opus and settings.mode != "decode" else None
         self.phase = Phase.OPEN
 
     def receive_text(self, text: str) -> Event:
@@ -157,20 +160,23 @@ class ServerWire:
             case "close":
                 self.phase = Phase.CLOSED
                 return Close()
+        if self._opus is not None:
+            (self._opus.flush if kind == "flush" else self._opus.reset)()
         return Flush() if kind == "flush" else Reset()
 
-    def receive_binary(self, data: bytes) -> Audio | Codes:
-        """Take one binary message: PCM, or in decode mode whole frames of little-endian u16 codes.
+    def receive_binary(self, data: bytes) -> Audio | Packets | Codes:
+        """Take one binary message: PCM or Opus, or in decode mode whole frames of little-endian u16 codes.
 
         Raises:
-            MessageTooBigError, ProtocolError, WrongKindError, PayloadError, CodeRangeError: as the message deserves.
+            MessageTooBigError, ProtocolError, WrongKindError, PayloadError, CodeRangeError, OpusDataError: as the message
+                deserves.
 
         """
         self._check_size(len(data))
         if self.phase is not Phase.OPEN or self.settings is None:
             _illegal("binary message", self.phase)
         if self.settings.mode != "decode":
-            return Audio(data)
+            return Audio(data) if self._opus is None else self._opus.take(data)
         if self.settings.codes == "json":
             raise WrongKindError("codes", found="a binary message", expected="text: this session asked for codes=json")
         return self._binary_codes(data, self.settings.levels)

@@ -20,6 +20,7 @@ HEADER = struct.Struct("<BBHIQ")
 """Of every binary message from the server: version, kind, levels or channels, sequence, position. Little-endian, 16 bytes."""
 KIND_CODES = 1
 KIND_PCM = 2
+KIND_OPUS = 3
 
 SERVER_MESSAGES: dict[str, tuple[str, ...]] = {
     "ready": (
@@ -59,13 +60,13 @@ class FrameHeader(NamedTuple):
     version: int
     kind: int
     width: int
-    """Levels of codes, channels of PCM."""
+    """Levels of codes, channels of PCM, samples of audio at 48 kHz that Opus adds."""
     sequence: int
     position: int
 
 
 def pack_frame(kind: int, width: int, sequence: int, position: int, payload: bytes) -> bytes:
-    """Make a binary message: header, then ``u16[levels]`` or samples."""
+    """Make a binary message: header, then ``u16[levels]``, samples or Opus."""
     return HEADER.pack(PROTOCOL_VERSION, kind, width, sequence, position) + payload
 
 

@@ -13,21 +13,37 @@ from server.errors import NotOfferedError
 
 MODES = ("encode", "decode", "echo")
 FORMATS = ("s16le", "f32le", "mulaw")
+"""Forms of PCM."""
+OPUS_FORMATS = ("opus", "opus-packets")
+"""Of streams only, and only where the service can: Ogg pages, and packets by themselves."""
 CODES_FORMS = ("binary", "json")
 ECHO_CODES = ("off", "on")
 PACES = ("real", "free")
 STATS = ("off", "on")
 SAMPLE_RATE_RANGE_HZ = (8_000, 96_000)
+OPUS_SAMPLE_RATE_HZ = 48_000
+"""The only one with Opus: its own clock, whatever rate an encoder was given."""
+PRE_SKIP_RANGE = (0, 48_000)
+PRE_SKIP_DEFAULT = 312
 CHANNELS_MAX = 2
 
-STREAM_SETTINGS = ("mode", "levels", "format", "sample_rate", "channels", "codes", "echo_codes", "numerics", "pace", "stats")
+STREAM_SETTINGS = (
+    "mode",
+    "levels",
+    "format",
+    "sample_rate",
+    "channels",
+    "codes",
+    "echo_codes",
+    "numerics",
+    "pace",
+    "stats",
+    "pre_skip",
+)
 ENCODE_CLIP_SETTINGS = ("levels", "format", "sample_rate", "channels", "numerics")
 RAW_CLIP_SETTINGS = ("format", "sample_rate", "channels")
 """Those of a clip that is raw PCM; an audio file says them itself."""
 DECODE_CLIP_SETTINGS = ("levels", "numerics")
-
-NOT_OFFERED_FORMATS = ("opus",)
-"""Formats that the protocol knows and this build does not: refused as ``not_offered``."""
 
 QUOTED_MAX_CHARS = 64
 
@@ -43,6 +59,8 @@ class Offer:
     sample_rate_hz: int
     numerics: str
     free_pace: bool = False
+    opus: bool = False
+    """Whether Opus can be decoded and encoded here."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +77,13 @@ class StreamSettings:
     numerics: str
     pace: str = PACES[0]
     stats: str = STATS[0]
+    pre_skip: int = 0
+    """Of ``opus-packets`` in, in samples at 48 kHz; 0 of every other format."""
+
+    @property
+    def is_opus(self) -> bool:
+        """Whether sound travels as Opus."""
+        return self.format in OPUS_FORMATS
 
 
 def quoted(value: object) -> str:
@@ -108,20 +133,23 @@ def parse_settings(
     """
     _refuse_unknown(fields, allowed)
     mode = _choice(fields, "mode", MODES)
+    form = _format(fields, offer, allowed)
     channels = _integer(fields, "channels", 1, (1, CHANNELS_MAX), from_text)
-    if mode == "decode" and channels != 1:
-        raise SettingError("channels", found=str(channels), expected="1: decoded audio is mono")
+    if channels != 1 and (mode == "decode" or form in OPUS_FORMATS):
+        why = "decoded audio is mono" if mode == "decode" else "Opus packets say it themselves"
+        raise SettingError("channels", found=str(channels), expected=f"1: {why}")
     return StreamSettings(
         mode=mode,
         levels=_integer(fields, "levels", offer.default_levels, (1, offer.max_levels), from_text),
-        format=_choice(fields, "format", FORMATS, NOT_OFFERED_FORMATS),
-        sample_rate=_integer(fields, "sample_rate", offer.sample_rate_hz, SAMPLE_RATE_RANGE_HZ, from_text),
+        format=form,
+        sample_rate=_sample_rate(fields, form, offer, from_text),
         channels=channels,
         codes=_choice(fields, "codes", CODES_FORMS),
         echo_codes=_echo_codes(fields, mode),
         numerics=_numerics(fields, offer),
         pace=_pace(fields, offer),
         stats=_choice(fields, "stats", STATS),
+        pre_skip=_pre_skip(fields, form, mode, from_text),
     )
 
 
@@ -131,13 +159,35 @@ def _refuse_unknown(fields: Mapping[str, object], allowed: tuple[str, ...]) -> N
             raise SettingError(quoted(name), found="an unknown setting", expected=" | ".join(allowed))
 
 
-def _choice(fields: Mapping[str, object], name: str, legal: tuple[str, ...], not_offered: tuple[str, ...] = ()) -> str:
+def _choice(fields: Mapping[str, object], name: str, legal: tuple[str, ...]) -> str:
     value = fields.get(name, legal[0])
-    if isinstance(value, str) and value in not_offered:
-        raise NotOfferedError(name, found=quoted(value), expected=" | ".join(legal))
     if not isinstance(value, str) or value not in legal:
         raise SettingError(name, found=quoted(value), expected=" | ".join(legal))
     return value
+
+
+def _format(fields: Mapping[str, object], offer: Offer, allowed: tuple[str, ...]) -> str:
+    value = fields.get("format")
+    if not isinstance(value, str) or value not in OPUS_FORMATS:
+        return _choice(fields, "format", FORMATS + (OPUS_FORMATS if offer.opus else ()))
+    if "mode" not in allowed:
+        raise NotOfferedError("format", found=quoted(value), expected=f"{' | '.join(FORMATS)}, or a body of audio/ogg")
+    if not offer.opus:
+        expected = f"{' | '.join(FORMATS)}, or a service with the extra opus (mimi-server[opus])"
+        raise NotOfferedError("format", found=quoted(value), expected=expected)
+    return value
+
+
+def _sample_rate(fields: Mapping[str, object], form: str, offer: Offer, from_text: bool) -> int:
+    if form not in OPUS_FORMATS:
+        return _integer(fields, "sample_rate", offer.sample_rate_hz, SAMPLE_RATE_RANGE_HZ, from_text)
+    return _integer(fields, "sample_rate", OPUS_SAMPLE_RATE_HZ, (OPUS_SAMPLE_RATE_HZ, OPUS_SAMPLE_RATE_HZ), from_text)
+
+
+def _pre_skip(fields: Mapping[str, object], form: str, mode: str, from_text: bool) -> int:
+    if form == "opus-packets" and mode != "decode":
+        return _integer(fields, "pre_skip", PRE_SKIP_DEFAULT, PRE_SKIP_RANGE, from_text)
+    return _integer(fields, "pre_skip", 0, (0, 0), from_text)
 
 
 def _integer(fields: Mapping[str, object], name: str, default: int, legal: tuple[int, int], from_text: bool) -> int:

@@ -13,7 +13,7 @@ from codec_core.errors import CodecError, error_classes
 
 ENGINE_BASE = Path(__file__).parents[1] / "ext" / "base"
 # Raised by the Python side only.
-PYTHON_ONLY = {"input_type", "audio_file", "codes_file", "checkpoint", "output_exists"}
+PYTHON_ONLY = {"input_type", "audio_file", "codes_file", "opus_data", "checkpoint", "output_exists"}
 
 
 def engine_codes() -> list[str]:

@@ -51,17 +51,27 @@ CONFINED_PACKAGES = {
     "opentelemetry": ("server.otel",),
     "huggingface_hub": ("codec_core.hub",),
     "sounddevice": ("codec_core.microphone",),
+    "av": ("codec_core.opus",),
     "pyarrow": ("codec_core.corpus.parquet_shard",),
     "ray": ("codec_core.corpus.ray_run",),
     "matplotlib": ("codec_core.verify.drift_plot",),
     "sentencepiece": ("codec_core.text_tokenizer",),
 }
-WIRE_MODULES = ("server.wire", "server.wire_messages", "server.wire_resume", "server.wire_settings")
+WIRE_MODULES = ("server.wire", "server.wire_messages", "server.wire_opus", "server.wire_resume", "server.wire_settings")
 # The client's part that speaks the protocol, without what connects.
 CLIENT_WIRE_MODULES = tuple(
-    f"codec_core.client.{name}" for name in ("errors", "messages", "outbox", "payload", "protocol", "settings", "timing")
+    f"codec_core.client.{name}"
+    for name in ("errors", "messages", "opus_sound", "outbox", "payload", "protocol", "settings", "timing")
 )
-CLIENT_NEEDS = {"codec_core.errors", "codec_core.pcm", "numpy", "websockets"}
+CLIENT_NEEDS = {
+    "codec_core.errors",
+    "codec_core.ogg",
+    "codec_core.opus",
+    "codec_core.opus_packets",
+    "codec_core.pcm",
+    "numpy",
+    "websockets",
+}
 
 
 def engine_files() -> list[Path]:
@@ -210,7 +220,14 @@ def test_the_wire_is_plain_python():
             else:
                 assert name.split(".")[0] in sys.stdlib_module_names, f"{module} imports {name}"
                 assert name.split(".")[0] not in {"asyncio", "socket", "threading"}, f"{module} imports {name}"
-    assert seen == {*WIRE_MODULES, "server.errors", "server.status_map", "codec_core.errors"}
+    assert seen == {
+        *WIRE_MODULES,
+        "server.errors",
+        "server.status_map",
+        "codec_core.errors",
+        "codec_core.ogg",
+        "codec_core.opus_packets",
+    }
 
 
 @pytest.mark.parametrize("module", CLIENT_WIRE_MODULES)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import numpy.typing as npt
 import typer
@@ -16,16 +17,22 @@ from codec_core.atomic_file import require_other_file
 from codec_core.audio_file import STANDARD_INPUT
 from codec_core.cli.options import JsonOption, LevelsOption
 from codec_core.cli.report import print_json
-from codec_core.cli.stream_sink import WAV_SUFFIX, Sink, open_sink
+from codec_core.cli.stream_sink import WAV_SUFFIX, Played, Sink, open_sink
 from codec_core.cli.stream_source import MICROPHONE, Source, open_source, stoppable
 from codec_core.cli.stream_view import StreamView
 from codec_core.client import LineOptions, Stream
+from codec_core.client.jitter_buffer import JitterBuffer
 from codec_core.client.line import stream_url
+from codec_core.client.settings import SampleFormat
 from codec_core.errors import AudioFileError, CodesFileError, SettingError
+from codec_core.pcm import CODEC_RATE_HZ
+from codec_core.speaker import Speaker
 
 _SOURCE_HELP = "A sound file; a file of codes (.npy, .mimi, .json, .safetensors); mic; or - for raw 16-bit mono samples."
 _OUTPUT_HELP = "Codes (.npy, .mimi, .json, .safetensors), or .wav: the sound of the codes. Without it, codes are printed."
 
+
+_FORMAT_HELP = "How sound travels: f32le, s16le, opus, or opus-packets (extra opus)."
 
 _PACED_BYTES: Final = 4 * 1920 * 4
 """Four frames of sound."""
@@ -52,6 +59,8 @@ def command(
     key: Annotated[str | None, typer.Option("--key", envvar="MIMI_API_KEY", help="A key of the service.")] = None,
     paced: Annotated[bool, typer.Option("--paced", help="Send a file in real time, as a microphone would.")] = False,
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="End after so long; else with the input.")] = None,
+    form: Annotated[str, typer.Option("--format", help=_FORMAT_HELP)] = "f32le",
+    play: Annotated[bool, typer.Option("--play", help="Play what comes back, in real time (extra sounddevice).")] = False,
     sample_rate: Annotated[int, typer.Option("--sample-rate", help="Of raw samples on standard input.")] = 24_000,
     as_json: JsonOption = False,
 ) -> None:
@@ -63,16 +72,23 @@ def command(
     is_sound = output is not None and output.suffix.lower() == WAV_SUFFIX
     if output is not None and source not in (STANDARD_INPUT, MICROPHONE):
         require_other_file(source, output, error=AudioFileError if is_sound else CodesFileError)
-    opened = open_source(source, sample_rate, levels, echo=is_sound)
+    opened = open_source(source, sample_rate, levels, echo=is_sound or play, sample_format=cast(SampleFormat, form))
+    paced = paced or play
     if opened.settings.mode == "decode" and output is not None and not is_sound:
         raise SettingError("output", str(output), "a .wav file: codes become sound")
     # What waits here would still be sent after Ctrl-C.
     options = LineOptions(key=key, max_unsent_bytes=_PACED_BYTES) if paced else LineOptions(key=key)
     request = _Request(stream_url(url), options, paced, seconds)
-    view = StreamView(f"{source} -> {request.url.partition('?')[0]}", quiet=as_json)
-    with open_sink(output, lines=not as_json) as sink:
+    view = StreamView(f"{source} -> {request.url.partition('?')[0]}", quiet=as_json, total_frames=opened.expected_frames)
+    with _sink(output, lines=not as_json, play=play) as sink:
         result = asyncio.run(_stream(request, opened, sink, view))
     _report(result | {"output": None if output is None else str(output), "warnings": view.warnings}, as_json=as_json)
+
+
+@contextlib.contextmanager
+def _sink(output: Path | None, *, lines: bool, play: bool) -> Iterator[Sink]:
+    with open_sink(output, lines=lines) as sink, contextlib.ExitStack() as stack:
+        yield Played(sink, stack.enter_context(Speaker(JitterBuffer(CODEC_RATE_HZ)))) if play else sink
 
 
 async def _stream(request: _Request, source: Source, sink: Sink, view: StreamView) -> dict[str, Any]:

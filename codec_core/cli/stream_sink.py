@@ -14,8 +14,11 @@ import typer
 from codec_core.audio_file import open_wav
 from codec_core.client import Frame
 from codec_core.codes_file import CodesDocument, format_of, write_codes
+from codec_core.speaker import Speaker
 
 WAV_SUFFIX = ".wav"
+HELD_SAMPLES = 1920
+"""A frame: no more than that is padding."""
 
 
 class Sink(Protocol):
@@ -44,6 +47,31 @@ def open_sink(output: Path | None, *, lines: bool) -> Iterator[Sink]:
     else:
         format_of(output)
         yield _CodesFile(output)
+
+
+class Played:
+    """Lets another sink's frames be heard, too.
+
+    Args:
+        sink: the other.
+        speaker: where; open, and the caller's to close.
+
+    """
+
+    def __init__(self, sink: Sink, speaker: Speaker) -> None:
+        self._sink = sink
+        self._speaker = speaker
+
+    def take(self, frame: Frame) -> None:
+        """Take the next frame."""
+        if frame.pcm is not None:
+            self._speaker.buffer.push(frame.pcm)
+        self._sink.take(frame)
+
+    def finish(self, samples: int, provenance: Mapping[str, str], /) -> None:
+        """Put down what is left, and wait until all was heard."""
+        self._sink.finish(samples, provenance)
+        self._speaker.finish()
 
 
 class Writer(Protocol):
@@ -87,16 +115,18 @@ class _CodesFile(_Nowhere):
 
 
 class _Sound(_Nowhere):
-    """Writes each frame when the next has come: the last may be longer than the truth."""
+    """Writes sound once a frame more has come: what is last may be longer than the truth."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self._last: npt.NDArray[np.float32] = np.empty(0, np.float32)
+        self._held: npt.NDArray[np.float32] = np.empty(0, np.float32)
 
     def take(self, frame: Frame) -> None:
         if frame.pcm is not None:
-            self._writer.write(self._last)
-            self._last = frame.pcm
+            held = np.concatenate([self._held, frame.pcm])
+            kept = max(0, len(held) - HELD_SAMPLES)
+            self._writer.write(held[:kept])
+            self._held = held[kept:]
 
     def finish(self, samples: int, _: Mapping[str, str], /) -> None:
-        self._writer.write(self._last[: max(0, samples - self._writer.samples)])
+        self._writer.write(self._held[: max(0, samples - self._writer.samples)])

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from codec_core.audio_file import STANDARD_INPUT, AudioReader
 from codec_core.client import StreamSettings
+from codec_core.client.settings import SampleFormat
 from codec_core.codes_file import FORMATS, read_codes
 from codec_core.errors import SettingError
 from codec_core.microphone import Microphone
@@ -41,9 +42,13 @@ class Source:
     has the same bits whichever service goes on with it."""
     samples: int | None = None
     """True length at 24 kHz, where it is known beforehand."""
+    expected_frames: int | None = None
+    """Frames that there will be, as far as the input says; good for a progress bar."""
 
 
-def open_source(name: str, sample_rate_hz: int, levels: int | None, *, echo: bool) -> Source:
+def open_source(
+    name: str, sample_rate_hz: int, levels: int | None, *, echo: bool, sample_format: SampleFormat = "f32le"
+) -> Source:
     """Find out what the input is.
 
     Args:
@@ -51,6 +56,7 @@ def open_source(name: str, sample_rate_hz: int, levels: int | None, *, echo: boo
         sample_rate_hz: of raw samples.
         levels: what was asked for, or ``None``.
         echo: whether sound comes back for sound.
+        sample_format: how sound travels.
 
     Raises:
         CodecError: the file cannot be read, or there is no microphone.
@@ -58,21 +64,22 @@ def open_source(name: str, sample_rate_hz: int, levels: int | None, *, echo: boo
 
     """
     if Path(name).suffix.lower().removeprefix(".") in FORMATS:
-        return _codes(name, levels)
-    settings = StreamSettings("echo" if echo else "encode", levels, "f32le", echo_codes=echo)
+        return _codes(name, levels, sample_format)
+    settings = StreamSettings("echo" if echo else "encode", levels, sample_format, echo_codes=echo)
     if name == MICROPHONE:
         return Source(settings, _microphone())
     if name == STANDARD_INPUT:
         return Source(settings, _standard_input(sample_rate_hz))
     reader = AudioReader(name)
-    return Source(settings, _audio(reader))
+    return Source(settings, _audio(reader), expected_frames=-(-reader.expected_samples // _BLOCK_SAMPLES))
 
 
-def _codes(name: str, levels: int | None) -> Source:
+def _codes(name: str, levels: int | None, sample_format: SampleFormat) -> Source:
     document = read_codes(name)
     if levels not in (None, document.levels):
         raise SettingError("levels", str(levels), f"{document.levels}, which the codes have")
-    return Source(StreamSettings("decode", document.levels, "f32le"), _columns(document.codes), document.samples)
+    settings = StreamSettings("decode", document.levels, sample_format)
+    return Source(settings, _columns(document.codes), document.samples, document.frames)
 
 
 async def _columns(codes: Array) -> AsyncIterator[Array]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from codec_core.client.errors import refusal
-from codec_core.client.settings import DTYPES, SampleFormat
+from codec_core.client.settings import DTYPES, OPUS_FORMATS, SampleFormat
 from codec_core.errors import CodecError, UnavailableError
 
 PROTOCOL_VERSION: Final = 1
@@ -24,6 +24,7 @@ SUBPROTOCOL: Final = "mimi.v1"
 HEADER: Final = struct.Struct("<BBHIQ")
 KIND_CODES: Final = 1
 KIND_PCM: Final = 2
+KIND_OPUS: Final = 3
 _LARGEST: Final = 1 << 53
 _RESUME_COUNTS: Final = ("resume_grace_ms", "checkpoint_interval_ms", "epoch", "position", "flushes")
 _QUOTED_MAX_CHARS: Final = 64
@@ -41,6 +42,8 @@ class Frame:
     """[levels], where the answer is codes."""
     pcm: npt.NDArray[np.float32] | None = None
     """[n], full scale -1 .. 1, at the stream's rate, where the answer is audio."""
+    opus: tuple[bytes, int] | None = None
+    """Opus as it came, and the samples of audio that it adds, at 48 kHz; ``pcm`` is made of it."""
     latency_ms: float | None = None
     """From sending the last input of the frame until now; ``None`` where the frame was sent again after a resume."""
 
@@ -161,8 +164,10 @@ def parse_binary(message: bytes, sample_format: SampleFormat) -> Frame:
         raise _foreign("frame.version", str(version))
     if kind == KIND_CODES and len(payload) == 2 * width:
         return Frame(sequence, position, codes=np.frombuffer(payload, "<u2").astype(np.int32))
-    dtype = DTYPES[sample_format]
-    if kind == KIND_PCM and width == 1 and len(payload) % dtype.itemsize == 0:
+    if kind == KIND_OPUS and sample_format in OPUS_FORMATS:
+        return Frame(sequence, position, opus=(bytes(payload), width))
+    dtype = DTYPES.get(sample_format)
+    if kind == KIND_PCM and width == 1 and dtype is not None and len(payload) % dtype.itemsize == 0:
         samples: npt.NDArray[Any] = np.frombuffer(payload, dtype)
         scale = np.float32(1 / 32768 if sample_format == "s16le" else 1)
         return Frame(sequence, position, pcm=samples.astype(np.float32) * scale)

@@ -1,7 +1,7 @@
 """Input on its way: what is not sent yet, and what was sent and may have to be sent again. Sans-IO.
 
-A place in the input is the pair (epoch, byte): a reset starts a new epoch at byte 0. Control messages stand between the bytes
-they were given between, and are sent again with them.
+A place in the input is the pair (epoch, byte): a reset starts a new epoch at byte 0. With Opus it is (epoch, sample). Control
+messages stand between the bytes they were given between, and are sent again with them.
 """
 
 from __future__ import annotations
@@ -36,11 +36,18 @@ class Chunk:
 
     place: Place
     data: bytes
+    samples: int | None = None
+    """What the bytes stand for, where places count that: such a chunk is a message, and never split."""
+
+    @property
+    def extent(self) -> int:
+        """How far it reaches, as places count."""
+        return len(self.data) if self.samples is None else self.samples
 
     @property
     def end(self) -> Place:
         """The place behind the last byte."""
-        return Place(self.place.epoch, self.place.byte + len(self.data))
+        return Place(self.place.epoch, self.place.byte + self.extent)
 
 
 Entry = Chunk | Control
@@ -84,11 +91,12 @@ class Outbox:
         """The place behind everything that was appended."""
         return self._end
 
-    def append(self, data: bytes) -> None:
-        """Add input."""
+    def append(self, data: bytes, samples: int | None = None) -> None:
+        """Add input; with ``samples``, as one message that stands for so many."""
         if data:
-            self._entries.append(Chunk(self._end, data))
-            self._end = Place(self._end.epoch, self._end.byte + len(data))
+            chunk = Chunk(self._end, data, samples)
+            self._entries.append(chunk)
+            self._end = chunk.end
             self.unsent_bytes += len(data)
 
     def append_control(self, kind: ControlKind) -> Control:
@@ -105,7 +113,7 @@ class Outbox:
         if self._cursor == len(self._entries):
             return None
         entry = self._entries[self._cursor]
-        if isinstance(entry, Chunk) and len(entry.data) > most_bytes:
+        if isinstance(entry, Chunk) and entry.samples is None and len(entry.data) > most_bytes:
             self._split(self._cursor, most_bytes)
             entry = self._entries[self._cursor]
         return entry
@@ -132,7 +140,7 @@ class Outbox:
             count += 1
         if count < self._cursor:
             entry = self._entries[count]
-            if isinstance(entry, Chunk) and entry.place < place < entry.end:
+            if isinstance(entry, Chunk) and entry.samples is None and entry.place < place < entry.end:
                 self._split(count, place.byte - entry.place.byte)
                 self._cursor += 1
                 count += 1
@@ -165,7 +173,8 @@ class Outbox:
         for index, entry in enumerate(self._entries):
             if isinstance(entry, Chunk):
                 if entry.end > place:
-                    held_bytes = place.byte - entry.place.byte if entry.place < place else 0
+                    is_in_part = entry.place < place and entry.samples is None
+                    held_bytes = place.byte - entry.place.byte if is_in_part else 0
                     if held_bytes:
                         self._split(index, held_bytes)
                     return index + bool(held_bytes)

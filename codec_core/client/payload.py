@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from codec_core.client.settings import DTYPES, StreamSettings
 from codec_core.errors import CodeRangeError, InputShapeError, InputTypeError
-from codec_core.pcm import to_float32, to_int16
+from codec_core.pcm import to_float32, to_int16, to_mono
 
 Payload = bytes | bytearray | memoryview | npt.NDArray[Any]
 """Bytes as on the wire, or an array: audio ``[n]`` or ``[n, channels]``, codes ``[levels]`` or ``[levels, frames]``."""
@@ -32,9 +32,28 @@ def payload_bytes(data: Payload, settings: StreamSettings, levels: int, codebook
     return _audio_bytes(data, settings)
 
 
-def _audio_bytes(pcm: npt.NDArray[Any], settings: StreamSettings) -> bytes:
+def opus_samples(data: Payload, settings: StreamSettings) -> npt.NDArray[np.float32]:
+    """Turn input that is to be made into Opus into float32 mono ``[n]``.
+
+    Raises:
+        InputTypeError: bytes, or audio that is not int16, float32 or float64.
+        InputShapeError: another number of channels than agreed.
+        NonFiniteInputError: NaN or infinity.
+
+    """
+    if isinstance(data, bytes | bytearray | memoryview):
+        raise InputTypeError("pcm", "bytes", "an array: this client makes Opus of it")
+    _require_shape(data, settings)
+    return to_mono(to_float32(data))
+
+
+def _require_shape(pcm: npt.NDArray[Any], settings: StreamSettings) -> None:
     if not (pcm.ndim == 1 and settings.channels == 1) and not (pcm.ndim == 2 and pcm.shape[1] == settings.channels):
         raise InputShapeError("pcm", str(list(pcm.shape)), f"[n, {settings.channels}]" + (" or [n]" * (settings.channels == 1)))
+
+
+def _audio_bytes(pcm: npt.NDArray[Any], settings: StreamSettings) -> bytes:
+    _require_shape(pcm, settings)
     if settings.sample_format == "s16le":
         samples: npt.NDArray[Any] = pcm if pcm.dtype == np.int16 else to_int16(to_float32(pcm))
     else:

@@ -22,6 +22,7 @@ from codec_core.client.messages import (
     parse_binary,
     parse_text,
 )
+from codec_core.client.opus_sound import OpusReceiver
 from codec_core.client.outbox import Control, Entry, Outbox
 from codec_core.client.settings import StreamSettings
 from codec_core.client.timing import LatencyMeter
@@ -56,6 +57,10 @@ class StreamProtocol:
         self.resumes = 0
         self.repeated_frames = 0
         """Answers that came again and were dropped."""
+        self._opus: OpusReceiver | None = None
+        if settings.is_opus:
+            in_pages = settings.sample_format == "opus"
+            self._opus = OpusReceiver(in_pages=in_pages, sample_rate_hz=settings.sample_rate_hz)
         self._last_sequence = -1
         self._acked_sequence = -1
         self._flushes_answered = 0
@@ -77,7 +82,7 @@ class StreamProtocol:
     @property
     def units_per_s(self) -> float:
         """Rate of the input, in samples or frames of codes."""
-        return CODEC_FRAMES_PER_S if self.settings.mode == "decode" else float(self.settings.sample_rate_hz)
+        return CODEC_FRAMES_PER_S if self.settings.mode == "decode" else float(self.settings.wire_rate_hz)
 
     def opening(self) -> str:
         """Make the first message of a connection."""
@@ -134,7 +139,7 @@ class StreamProtocol:
             if entry.kind == "flush":
                 self.meter.flush_sent(now_s)
         elif entry.place.epoch == self.epoch:
-            self.meter.sent(len(entry.data) / self.outbox.unit_bytes, now_s)
+            self.meter.sent(entry.extent / self.outbox.unit_bytes, now_s)
         self.outbox.advance()
 
     @property
@@ -178,7 +183,8 @@ class StreamProtocol:
             raise InternalError("service", f"answer {frame.sequence}", f"{self._last_sequence + 1}, the next")
         self._last_sequence = frame.sequence
         latency_ms = self.meter.answered(frame.position // self.ready.frame_samples, now_s)
-        return dataclasses.replace(frame, latency_ms=latency_ms)
+        pcm = frame.pcm if frame.opus is None or self._opus is None else self._opus.decode(*frame.opus)
+        return dataclasses.replace(frame, pcm=pcm, latency_ms=latency_ms)
 
     def _flush_is_new(self, flushed: Flushed) -> bool:
         """Tell a first answer from one that came again after a resume."""
@@ -192,6 +198,8 @@ class StreamProtocol:
         self.epoch = done.epoch
         self._last_sequence = self._acked_sequence = -1
         self._flushes_answered = 0
+        if self._opus is not None:
+            self._opus.restart()
         self.outbox.release(done.epoch, 0)
         self.meter.restart()
         return True

@@ -8,12 +8,18 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from codec_core.errors import SettingError
+from codec_core.opus_packets import OPUS_RATE_HZ
+from codec_core.pcm import CODEC_RATE_HZ
 
 Mode = Literal["encode", "decode", "echo"]
-SampleFormat = Literal["s16le", "f32le"]
+PcmFormat = Literal["s16le", "f32le"]
+OpusFormat = Literal["opus", "opus-packets"]
+SampleFormat = PcmFormat | OpusFormat
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
-SAMPLE_FORMATS: Final[tuple[SampleFormat, ...]] = get_args(SampleFormat)
-DTYPES: Final[dict[SampleFormat, np.dtype[np.generic]]] = {"s16le": np.dtype("<i2"), "f32le": np.dtype("<f4")}
+PCM_FORMATS: Final[tuple[PcmFormat, ...]] = get_args(PcmFormat)
+OPUS_FORMATS: Final[tuple[OpusFormat, ...]] = get_args(OpusFormat)
+SAMPLE_FORMATS: Final[tuple[SampleFormat, ...]] = (*PCM_FORMATS, *OPUS_FORMATS)
+DTYPES: Final[dict[str, np.dtype[np.generic]]] = {"s16le": np.dtype("<i2"), "f32le": np.dtype("<f4")}
 CODE_BYTES: Final = 2
 
 
@@ -22,7 +28,7 @@ class StreamSettings:
     """What the stream shall be. The service checks the values it is sent and names the one that it refuses.
 
     Raises:
-        SettingError: a mode or a format that this client does not know.
+        SettingError: a mode or a format that this client does not know, or a rate that it cannot turn into Opus.
 
     """
 
@@ -31,9 +37,9 @@ class StreamSettings:
     levels: int | None = None
     """RVQ levels, 1 .. the model's; ``None`` for the model's default."""
     sample_format: SampleFormat = "s16le"
-    """Of audio in and out."""
+    """Of audio in and out. ``opus`` (Ogg pages) and ``opus-packets`` are made and undone here, by the extra ``opus``."""
     sample_rate_hz: int = 24_000
-    """Of audio in and out, 8000 .. 96000. Another than 24000 is resampled by the service."""
+    """Of audio in and out, 8000 .. 96000. Another than 24000 is resampled by the service. With Opus 24000 or 48000."""
     channels: int = 1
     """Of audio in, 1 or 2, mixed to their mean. Audio out is mono."""
     echo_codes: bool = False
@@ -48,11 +54,24 @@ class StreamSettings:
             raise SettingError("mode", repr(self.mode), " | ".join(MODES))
         if self.sample_format not in SAMPLE_FORMATS:
             raise SettingError("sample_format", repr(self.sample_format), " | ".join(SAMPLE_FORMATS))
+        if self.is_opus and self.sample_rate_hz not in (CODEC_RATE_HZ, OPUS_RATE_HZ):
+            expected = f"{CODEC_RATE_HZ} or {OPUS_RATE_HZ} with {self.sample_format}"
+            raise SettingError("sample_rate_hz", str(self.sample_rate_hz), expected)
+
+    @property
+    def is_opus(self) -> bool:
+        """Whether audio travels as Opus."""
+        return self.sample_format in OPUS_FORMATS
+
+    @property
+    def wire_rate_hz(self) -> int:
+        """Rate at which positions of audio are counted."""
+        return OPUS_RATE_HZ if self.is_opus else self.sample_rate_hz
 
     def hello(self) -> dict[str, object]:
         """Return the fields of the message that asks for these settings; what is left to the service is not in it."""
-        fields: dict[str, object] = {"mode": self.mode, "format": self.sample_format, "sample_rate": self.sample_rate_hz}
-        if self.mode != "decode":
+        fields: dict[str, object] = {"mode": self.mode, "format": self.sample_format, "sample_rate": self.wire_rate_hz}
+        if self.mode != "decode" and not self.is_opus:
             fields["channels"] = self.channels
         if self.echo_codes:
             fields["echo_codes"] = "on"
@@ -62,10 +81,13 @@ class StreamSettings:
         return fields | {name: value for name, value in optional.items() if value is not None}
 
     def unit_bytes(self, levels: int) -> int:
-        """Count the bytes of one unit of input: a sample of all channels, or in mode ``decode`` a frame of codes."""
+        """Count the bytes of one unit of input: a sample of all channels, or in mode ``decode`` a frame of codes.
+
+        Opus has no bytes a sample: there places in the input are samples themselves.
+        """
         if self.mode == "decode":
             return CODE_BYTES * levels
-        return DTYPES[self.sample_format].itemsize * self.channels
+        return 1 if self.is_opus else DTYPES[self.sample_format].itemsize * self.channels
 
 
 @dataclass(frozen=True)

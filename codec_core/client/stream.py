@@ -18,7 +18,8 @@ import numpy.typing as npt
 from codec_core.client.conversation import Conversation
 from codec_core.client.messages import Flushed, Frame, Ready
 from codec_core.client.observation import Notice, StreamStats, observe
-from codec_core.client.payload import Payload, payload_bytes
+from codec_core.client.opus_sound import OpusMessage, OpusSender, require_opus
+from codec_core.client.payload import Payload, opus_samples, payload_bytes
 from codec_core.client.protocol import StreamProtocol
 from codec_core.client.received import EndedError
 from codec_core.client.settings import LineOptions, StreamSettings
@@ -49,6 +50,7 @@ class Stream:
         self._settings = settings or StreamSettings()
         self._options = options or LineOptions()
         self._flushed: Flushed | None = None
+        self._opus = _opus_sender(self._settings)
         held = self._options.max_held_bytes
         self._protocol = StreamProtocol(self._settings, resume=self._options.resume, max_held_bytes=held)
         self._line = Conversation(url, self._protocol, self._options, paced=paced, notify=notify or (lambda _: None))
@@ -57,10 +59,12 @@ class Stream:
         """Connect and agree the settings.
 
         Raises:
-            UnavailableError: there is no service, or it does not answer.
+            UnavailableError: there is no service, or it does not answer; or the package that Opus needs is not installed.
             CodecError: its refusal.
 
         """
+        if self._settings.is_opus:
+            require_opus()
         await self._line.open()
         return self
 
@@ -103,16 +107,27 @@ class Stream:
             CodecError: the stream has ended, for this reason.
 
         """
-        ready, outbox = self.ready, self._protocol.outbox
+        ready = self.ready
+        if self._opus is not None:
+            await self._append_messages(self._opus.push(opus_samples(data, self._settings)))
+            return
         payload = payload_bytes(data, self._settings, ready.levels, ready.codebook_entries)
         for start in range(0, len(payload), self._line.message_bytes):
-            while outbox.unsent_bytes >= self._options.max_unsent_bytes:
-                self._line.room.clear()
-                self._line.require_open()
-                await self._line.room.wait()
+            await self._append(payload[start : start + self._line.message_bytes])
+
+    async def _append_messages(self, messages: list[OpusMessage]) -> None:
+        for data, samples in messages:
+            await self._append(data, samples)
+
+    async def _append(self, data: bytes, samples: int | None = None) -> None:
+        outbox = self._protocol.outbox
+        while outbox.unsent_bytes >= self._options.max_unsent_bytes:
+            self._line.room.clear()
             self._line.require_open()
-            outbox.append(payload[start : start + self._line.message_bytes])
-            self._line.work.set()
+            await self._line.room.wait()
+        self._line.require_open()
+        outbox.append(data, samples)
+        self._line.work.set()
 
     async def flush(self) -> Flushed:
         """Have the tail padded to a whole frame and everything answered; the stream may go on afterwards.
@@ -123,10 +138,14 @@ class Stream:
             CodecError: the stream has ended, for this reason.
 
         """
+        if self._opus is not None:
+            await self._append_messages(self._opus.flush())
         return await self._line.flush()
 
     async def reset(self) -> None:
         """Start over as a new stream: state, sequence and position. Answers owed come first, and somebody must read them."""
+        if self._opus is not None:
+            self._opus.restart()
         await self._line.reset()
 
     async def receive(self) -> Frame:
@@ -190,3 +209,9 @@ class Stream:
             await self.flush()
         except Exception as cause:
             await self._line.received.end(cause)
+
+
+def _opus_sender(settings: StreamSettings) -> OpusSender | None:
+    if not settings.is_opus or settings.mode == "decode":
+        return None
+    return OpusSender(in_pages=settings.sample_format == "opus", sample_rate_hz=settings.sample_rate_hz)

@@ -37,7 +37,6 @@ REFUSALS = {
     "rate too high": ("sample_rate=96001", [], "setting", 1008),
     "stereo decoding": ("mode=decode&channels=2", [], "setting", 1008),
     "other numerics": ("numerics=ggml", [], "setting", 1008),
-    "opus": ("format=opus", [], "not_offered", 1008),
     "free pace where it is not allowed": ("pace=free", [], "setting", 1008),
     "resume after a query": ("levels=1", [text(type="resume", token="x", last_sequence=-1)], "protocol", 1008),
     "resume without a sequence": ("", [text(type="resume", token="x")], "protocol", 1008),

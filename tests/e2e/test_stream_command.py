@@ -69,6 +69,16 @@ def test_a_wav_output_is_the_sound_of_the_codes(stream_to, recording, tiny_model
     assert np.array_equal(sound, expected[: len(speech)])
 
 
+@pytest.mark.parametrize("form", ["opus", "opus-packets"])
+def test_opus_on_the_way_keeps_the_length(form, *, stream_to, recording, speech, tmp_path):
+    done = stream_to(recording, "-k", LEVELS, "--format", form, "-o", "x.wav", "--json")
+    assert done.returncode == 0, done.stderr
+    samples = json.loads(done.stdout)["samples"]
+    # Packets by themselves cannot say where in the last of them the sound ends.
+    assert samples == len(speech) if form == "opus" else 0 <= samples - len(speech) < 1920
+    assert soundfile.info(tmp_path / "x.wav").frames == samples
+
+
 def test_codes_become_sound(stream_to, tiny_model, speech, tmp_path):
     codes = encode_clip(tiny_model, speech, LEVELS)
     write_codes(tmp_path / "x.json", CodesDocument(codes, len(speech)))
@@ -138,6 +148,7 @@ def test_a_terminal_gets_a_live_view(service, recording, tmp_path):
         (["voice.wav", "-k", "33"], 2, "error[setting]: levels: found 33"),
         (["codes.npy", "-k", "3", "-o", "x.wav"], 2, "error[setting]: levels: found 3"),
         (["codes.npy", "-o", "x.npy"], 2, "error[setting]: output"),
+        (["voice.wav", "--format", "mp3"], 2, "error[setting]: sample_format: found 'mp3'"),
         (["voice.wav", "--url", "nowhere"], 2, "error[setting]: url"),
         (["voice.wav", "--url", "ws://127.0.0.1:1"], 1, "error[unavailable]: ws://127.0.0.1:1"),
     ],

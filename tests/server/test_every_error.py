@@ -36,6 +36,7 @@ PROVOKED_BY = {
     "snapshot": ("codec_core/test_snapshot.py", "test_any_flipped_bit_is_refused"),
     "audio_file": (REST, "test_refused_by_name"),
     "codes_file": (REST, "test_refused_by_name"),
+    "opus_data": ("e2e/test_service_opus.py", "test_hostile_bytes_end_their_own_stream_only"),
     "checkpoint": (CONVERT, "test_what_is_no_checkpoint_at_all"),
     "output_exists": ("codec_core/test_atomic_file.py", "test_an_existing_file_is_refused_before_any_work"),
     "session_busy": ("codec_core/test_session_threads.py", "test_a_second_thread_is_refused_and_the_first_goes_on"),

@@ -14,7 +14,8 @@ from server.access_token import SCOPES
 from server.media import AUDIO_IN_MEDIA, CODES_MEDIA, SOUND_MEDIA
 from server.settings import Settings
 from server.status_map import STATUS_MAP
-from server.wire_messages import HEADER, KIND_CODES, KIND_PCM, PROTOCOL_VERSION, SERVER_MESSAGES, SUBPROTOCOL
+from server.wire_messages import HEADER, KIND_CODES, KIND_OPUS, KIND_PCM, PROTOCOL_VERSION, SERVER_MESSAGES, SUBPROTOCOL
+from server.wire_opus import MESSAGE_MOST_S
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "protocol.md"
 TEXT = DOCUMENT.read_text(encoding="utf-8")
@@ -35,7 +36,7 @@ def test_settings():
     assert tuple(rows) == wire_settings.STREAM_SETTINGS
     words = {
         "mode": wire_settings.MODES,
-        "format": wire_settings.FORMATS,
+        "format": (*wire_settings.FORMATS, *wire_settings.OPUS_FORMATS),
         "codes": wire_settings.CODES_FORMS,
         "echo_codes": wire_settings.ECHO_CODES,
         "pace": wire_settings.PACES,
@@ -46,8 +47,8 @@ def test_settings():
         assert ticked(rows[name][1]) == [legal[0]]
     assert rows["sample_rate"][0] == "{} .. {}".format(*wire_settings.SAMPLE_RATE_RANGE_HZ)
     assert rows["channels"][0] == "1, 2" == ", ".join(str(n + 1) for n in range(wire_settings.CHANNELS_MAX))
-    for name in wire_settings.NOT_OFFERED_FORMATS:
-        assert f"`{name}`" in TEXT
+    assert rows["pre_skip"] == ["{} .. {}".format(*wire_settings.PRE_SKIP_RANGE), str(wire_settings.PRE_SKIP_DEFAULT)]
+    assert f"more than {MESSAGE_MOST_S} s of audio" in TEXT
 
 
 def test_client_messages():
@@ -68,7 +69,7 @@ def test_header():
     rows = table("bytes")
     assert sum(sizes[row[1]] for row in rows if row[1]) == HEADER.size == int(rows[-1][0].split()[0])
     assert rows[0][3] == str(PROTOCOL_VERSION)
-    assert rows[1][3] == f"{KIND_CODES} codes, {KIND_PCM} PCM"
+    assert rows[1][3] == f"{KIND_CODES} codes, {KIND_PCM} PCM, {KIND_OPUS} Opus"
     assert f"`{SUBPROTOCOL}`" in TEXT
 
 

@@ -6,7 +6,15 @@ import pytest
 
 from codec_core.errors import SettingError
 from server.errors import NotOfferedError
-from server.wire_settings import DECODE_CLIP_SETTINGS, Offer, StreamSettings, parse_settings, quoted, unique_fields
+from server.wire_settings import (
+    DECODE_CLIP_SETTINGS,
+    ENCODE_CLIP_SETTINGS,
+    Offer,
+    StreamSettings,
+    parse_settings,
+    quoted,
+    unique_fields,
+)
 
 OFFER = Offer(default_levels=8, max_levels=32, codebook_entries=2048, frame_samples=1920, sample_rate_hz=24000, numerics="ggml")
 
@@ -68,6 +76,20 @@ def test_names_of_other_places_are_unknown():
 def test_what_the_protocol_knows_and_this_build_does_not_is_said():
     with pytest.raises(NotOfferedError, match=r": found '.+', expected ."):
         parse_settings({"format": "opus"}, OFFER, from_text=True)
+
+
+def test_opus_has_a_rate_and_one_channel_of_its_own():
+    offer = replace(OFFER, opus=True)
+    raw = parse_settings({"format": "opus-packets"}, offer, from_text=True)
+    assert (raw.sample_rate, raw.channels, raw.pre_skip, raw.is_opus) == (48_000, 1, 312, True)
+    assert parse_settings({"format": "opus-packets", "pre_skip": "0"}, offer, from_text=True).pre_skip == 0
+    assert parse_settings({"format": "opus"}, offer, from_text=True).pre_skip == 0
+    assert parse_settings({"format": "opus-packets", "mode": "decode"}, offer, from_text=True).pre_skip == 0
+    for other in ({"sample_rate": "24000"}, {"channels": "2"}, {"pre_skip": "312"}):
+        with pytest.raises(SettingError, match=next(iter(other))):
+            parse_settings({"format": "opus", **other}, offer, from_text=True)
+    with pytest.raises(NotOfferedError, match="audio/ogg"):
+        parse_settings({"format": "opus"}, offer, allowed=ENCODE_CLIP_SETTINGS, from_text=True)
 
 
 def test_any_pace_is_for_the_operator_to_allow():

@@ -39,7 +39,16 @@ def test_what_is_drawn(stream: Stream):
     view.sent(np.full(1920, 0.5, np.float32))
     view.received(Frame(0, 0, codes=np.arange(20, dtype=np.int32)))
     shown = drawn(view, stream)
-    for text in ("-6.0 dBFS, peak -6.0", "0    1    2", "p50 12, p95 30, p99 41, max 56 ms", "80 ms unanswered, 160 ms unsent"):
+    view.received(Frame(1, 0, codes=np.arange(20, dtype=np.int32), latency_ms=4.0))
+    shown = drawn(view, stream)
+    assert shown.count("▀▀") == 8  # sixteen levels, two a line
+    for text in (
+        "█",
+        "-6.0 dBFS, peak -6.0",
+        "0    1    2",
+        "p50 12, p95 30, p99 41, max 56 ms",
+        "80 ms unanswered, 160 ms unsent",
+    ):
         assert text in shown, shown
     assert "24 in 0 s, 2 resumes" in shown
     assert "[bold]ws://h" in shown

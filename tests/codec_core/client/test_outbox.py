@@ -150,3 +150,27 @@ def test_any_course_sends_each_byte_in_its_place(rng: np.random.Generator):
         assert held == given[: len(held)]
         assert box.unsent_bytes == len(given) - len(held)
     assert len(given) > 5000
+
+
+def test_messages_of_opus_are_places_by_samples_and_stay_whole():
+    outbox = Outbox(1, keeps=True, max_held_bytes=1 << 20)
+    for index in range(4):
+        outbox.append(bytes([index]) * 10, 3840)
+    assert outbox.end == Place(0, 4 * 3840)
+    sent = []
+    while (entry := outbox.peek(4)) is not None:
+        assert isinstance(entry, Chunk)
+        sent.append(entry.data)
+        outbox.advance()
+    assert [len(data) for data in sent] == [10] * 4
+    assert (outbox.unsent_bytes, outbox.held_bytes) == (0, 40)
+    outbox.rewind(0, 2 * 3840, 0)
+    again = outbox.peek(4)
+    assert isinstance(again, Chunk)
+    assert again.data == sent[2]
+    outbox.rewind(0, 2 * 3840 + 1, 0)
+    partly = outbox.peek(4)
+    assert isinstance(partly, Chunk)
+    assert partly.data == sent[2]
+    outbox.release(0, 2 * 3840 - 1)
+    assert outbox.held_bytes == 10
