@@ -121,8 +121,7 @@ private:
                 part.end = task.reduction - part.begin < task.segment ? task.reduction : part.begin + task.segment;
                 part.length = (part.end - part.begin) / tree_elements;
                 const std::size_t steps = part.length > 0 ? tree_chains / Shape::leaves : 1;
-                for (part.step = 0; part.step < steps; ++part.step)
-                    some_columns<Shape>(task, part, first, last);
+                for (part.step = 0; part.step < steps; ++part.step) some_columns<Shape>(task, part, first, last);
             }
         }
     }
