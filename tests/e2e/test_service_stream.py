@@ -194,6 +194,7 @@ async def test_hello_carries_the_same_settings(service, tiny_model, stream, spee
             "numerics": tiny_model.info.numerics,
             "pace": "real",
             "stats": "off",
+            "pre_skip": 0,
         }
         await send_in_chunks(client, (speech.astype("<f4") / np.float32(32768)).tobytes(), 50_000)
         await client.send("close")
