@@ -36,6 +36,8 @@ COPY --from=build /opt/mimi /opt/mimi
 ENV PATH=/opt/mimi/bin:${PATH} PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 # 0.0.0.0 is the container's own network; the service refuses to listen there unless MIMI_API_KEYS is set.
 ENV MIMI_HOST=0.0.0.0 MIMI_PORT=8000 MIMI_MODEL=default MIMI_LOG_FORMAT=json
+# With the time for draining, 5 s, no more than the 10 s that `docker stop` waits.
+ENV MIMI_STOP_TIMEOUT_MS=5000
 WORKDIR /models
 USER 10001:10001
 EXPOSE 8000

@@ -101,9 +101,13 @@ class Checkpoints:
         record.mark = mark
         record.writing = asyncio.create_task(self._write_and_tell(stream, snapshot, record))
 
+    def are_made_of(self, stream: LiveStream) -> bool:
+        """Whether there is a store, and the stream's state can be put into it."""
+        return self.store is not None and stream.session.can_be_saved
+
     async def save(self, stream: LiveStream) -> bool:
         """Save a stream whose worker has stopped, if it is not over; say whether that worked."""
-        if self.store is None or not stream.session.can_be_saved:
+        if not self.are_made_of(stream):
             return False
         await self.settle(stream)
         # Several at a time: when the service goes down all streams are saved, and none of them runs any more.

@@ -235,8 +235,7 @@ class LiveStreams:
         return stream
 
     def _ready(self, stream: LiveStream, *, resumed: bool, reprimed: bool = False) -> str:
-        is_saved = self.checkpoints.store is not None and stream.session.can_be_saved
-        outlook = Outlook(resumed, reprimed, self.token_for(stream), is_saved)
+        outlook = Outlook(resumed, reprimed, self.token_for(stream), self.checkpoints.are_made_of(stream))
         return ready_text(stream, self._model.info, self._settings, outlook)
 
     def _park(self, stream: LiveStream) -> None:

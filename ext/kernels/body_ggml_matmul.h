@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
 
 #include "kernels/body_matmul.h"
+#include "kernels/indices.h"
 #include "kernels/kernel_table.h"
 
 namespace mimi {
@@ -97,8 +97,8 @@ private:
     template <std::size_t Count, class Function>
     [[gnu::always_inline]] static void unrolled(const Function& function) {
         if constexpr (Vec::in_registers) {
-            [&]<std::size_t... Index>(std::index_sequence<Index...>)
-                __attribute__((always_inline)) { (function(Index), ...); }(std::make_index_sequence<Count>());
+            [&]<std::size_t... Index>(Indices<Index...>)
+                __attribute__((always_inline)) { (function(Index), ...); }(typename IndicesBelow<Count>::type());
         } else {
             for (std::size_t index = 0; index < Count; ++index) function(index);
         }

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from server.process import GRACE_S
-from server.session_registry import LAST_WORDS_MS
+from server.process import longest_stop_s
 from server.settings import ENVIRONMENT_PREFIX, Settings
 from tests.e2e.certificate import make_certificate
 from tests.tools import tool
@@ -61,7 +60,7 @@ def test_the_service_is_told_what_it_understands(services):
     assert services["redis"]["command"][0] == "redis-server"
     assert read.snapshot_store == "redis://redis:6379/0"
     grace_s = int(re.fullmatch(r"(\d+)s", server["stop_grace_period"])[1])
-    assert grace_s > (read.drain_timeout_ms + LAST_WORDS_MS) / 1000 + GRACE_S
+    assert grace_s > longest_stop_s(read)
 
 
 def test_proxies_that_are_believed_are_on_the_network_inside():

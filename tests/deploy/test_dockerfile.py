@@ -9,7 +9,6 @@ from pathlib import Path, PurePosixPath
 import pytest
 from dockerfile import DockerfileError, IgnoreFile, ImageConfig, configure, read_instructions, read_stages
 
-from server.process import GRACE_S
 from server.settings import ENVIRONMENT_PREFIX, Settings
 from tests.tools import tool
 
@@ -75,8 +74,9 @@ def test_labels_are_the_project_s(config: ImageConfig):
     assert labels["licenses"] == PROJECT["license"]
 
 
-def test_draining_ends_before_docker_kills():
-    assert Settings.model_fields["drain_timeout_ms"].default + GRACE_S * 1000 <= DOCKER_STOP_MS
+def test_draining_ends_before_docker_kills(config: ImageConfig):
+    stop_timeout_ms = int(config.environment["MIMI_STOP_TIMEOUT_MS"])
+    assert Settings.model_fields["drain_timeout_ms"].default + stop_timeout_ms <= DOCKER_STOP_MS
 
 
 def test_the_context_is_what_the_wheel_is_made_of():

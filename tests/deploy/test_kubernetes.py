@@ -20,8 +20,6 @@ import yaml
 from dockerfile import ImageConfig, configure, read_stages
 
 from server.metrics_table import METRICS
-from server.process import GRACE_S
-from server.session_registry import LAST_WORDS_MS
 from server.settings import ENVIRONMENT_PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
@@ -168,8 +166,8 @@ def test_the_pod_says_what_the_service_understands(folder: Path):
     model = next((one["value"] for one in service["env"] if one["name"] == "MIMI_MODEL"), None)
     assert model is None or str(Path(model).parent) in mounted
     pause_s = int(service["lifecycle"]["preStop"]["exec"]["command"][1])
-    drain_s = (int(settings["MIMI_DRAIN_TIMEOUT_MS"]) + LAST_WORDS_MS) / 1000
-    assert pause_s + drain_s + GRACE_S < pod["spec"]["terminationGracePeriodSeconds"]
+    stop_s = (int(settings["MIMI_DRAIN_TIMEOUT_MS"]) + int(settings["MIMI_STOP_TIMEOUT_MS"])) / 1000
+    assert pause_s + stop_s < pod["spec"]["terminationGracePeriodSeconds"]
     spool_bytes = Settings.model_fields["max_spool_bytes"].default
     (tmp,) = (one for one in pod["spec"]["volumes"] if one["name"] == "tmp")
     assert int(tmp["emptyDir"]["sizeLimit"].removesuffix("Mi")) << 20 > spool_bytes

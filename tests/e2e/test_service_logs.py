@@ -93,7 +93,7 @@ async def test_metrics_tell_what_happened(used, stream, tiny_model):
         answer = await metrics_at_rest(http)
     assert answer.headers["content-type"].startswith("text/plain")
     lines = answer.text.splitlines()
-    # The self-test has made one frame of each direction.
+    # The self-test has made three frames of each direction.
     assert {
         'mimi_admissions_total{kind="stream"} 2.0',
         'mimi_errors_total{code="message_too_big",transport="websocket"} 1.0',
@@ -102,8 +102,8 @@ async def test_metrics_tell_what_happened(used, stream, tiny_model):
         'mimi_ready{check="self_test"} 1.0',
         "mimi_queued_frames 0.0",
         "mimi_unsent_bytes 0.0",
-        'mimi_frames_total{step="encode"} 4.0',
-        'mimi_frames_total{step="decode"} 4.0',
+        'mimi_frames_total{step="encode"} 6.0',
+        'mimi_frames_total{step="decode"} 6.0',
     } <= set(lines)
     assert f'isa="{tiny_model.info.isa}"' in answer.text
     assert f'sha256="{tiny_model.info.sha256}"' in answer.text

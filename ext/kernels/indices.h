@@ -1,0 +1,21 @@
+// Numbers as a parameter pack, of which a loop can be written out. The standard's own would bring its library into the units of
+// one instruction set.
+#pragma once
+
+#include <cstddef>
+
+namespace mimi {
+
+template <std::size_t... Index>
+struct Indices {};
+
+// 0 .. Count - 1, as `type`.
+template <std::size_t Count, std::size_t... Index>
+struct IndicesBelow : IndicesBelow<Count - 1, Count - 1, Index...> {};
+
+template <std::size_t... Index>
+struct IndicesBelow<0, Index...> {
+    using type = Indices<Index...>;
+};
+
+}  // namespace mimi
