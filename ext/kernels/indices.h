@@ -6,6 +6,14 @@
 
 namespace mimi {
 
+// Whether loops over registers are written out. Not where sanitizers watch every access: compiling that would take many
+// minutes.
+#ifdef MIMI_SANITIZED
+inline constexpr bool written_out = false;
+#else
+inline constexpr bool written_out = true;
+#endif
+
 template <std::size_t... Index>
 struct Indices {};
 

@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/indices.h"
+
 namespace mimi {
 
 struct Avx2Vec {
-    static constexpr bool in_registers = true;
+    static constexpr bool in_registers = written_out;
     static constexpr std::size_t wide_blocks = 1, wide_columns = 6, narrow_blocks = 2, narrow_columns = 2, short_columns = 3;
 
     __m256 low, high;

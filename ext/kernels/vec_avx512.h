@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/indices.h"
+
 namespace mimi {
 
 struct Avx512Vec {
-    static constexpr bool in_registers = true;
+    static constexpr bool in_registers = written_out;
     static constexpr std::size_t wide_blocks = 2, wide_columns = 8, narrow_blocks = 4, narrow_columns = 2, short_columns = 4;
 
     __m512 v;
