@@ -30,13 +30,6 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests of one file to one process, where several run (``-n``), and all that need the compiled engine to one."""
-    for item in items:
-        group = "engine" if "engine" in getattr(item, "fixturenames", ()) else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 def pytest_report_header() -> str:
     isas = ", ".join(Kernels.usable_isas())
     return f"mimi-server {__version__}, python {platform.python_version()}, instruction sets {isas}, MIMI_TEST_SEED={SEED}"
