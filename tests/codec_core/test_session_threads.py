@@ -137,7 +137,7 @@ sys.exit(0 if same and os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0 e
 """)
 
 
-@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer ends a process that lacks memory itself")
+@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer itself needs memory")
 def test_threads_that_the_system_does_not_grant_are_refused(tiny_model_path):
     assert not run_program(f"""
 import resource
