@@ -33,7 +33,8 @@ def _shares(control_groups: Path, membership: Path) -> Iterator[float]:
         if controllers and root == control_groups:
             continue
         # Within a container the names are those outside, where nothing is mounted: its own group is then the root.
-        for folder in [root.joinpath(*Path(group).parts[1:]), *root.joinpath(*Path(group).parts[1:]).parents]:
+        own = root.joinpath(*Path(group).parts[1:])
+        for folder in (own, *own.parents):
             share = _share(folder)
             if share is not None:
                 yield share

@@ -89,7 +89,7 @@ class Checkpoints:
         record = self._record(stream)
         mark = _mark(stream)
         due = time.monotonic() - record.begun_s >= self._interval_s and mark != record.mark
-        if self.store is None or not due or self._making.locked() or not stream.session.can_be_saved:
+        if not due or self._making.locked() or not self.are_made_of(stream):
             return
         await self._making.acquire()
         record.begun_s = time.monotonic()

@@ -210,10 +210,8 @@ def _filled(kind: type[Made], facts: dict[str, object], name: str) -> Made:
     """Make a dataclass of what is known by name; a later version may have more."""
     given, filled = _object(facts, name), {}
     for one in fields(cast(Any, kind)):
-        subject, value = (
-            f"stream snapshot {name}.{one.name}",
-            given.get(one.name, None if one.default is MISSING else one.default),
-        )
+        subject = f"stream snapshot {name}.{one.name}"
+        value = given.get(one.name, None if one.default is MISSING else one.default)
         if one.type == "int":
             value = _whole(subject, value)
         elif one.type == "float" and not (type(value) in (int, float) and math.isfinite(cast(float, value))):

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from load import prepare, run_sessions
+from outcome import tell
 from service_process import ServiceProcess, running_service
 
 PEERS: Final = Path(__file__).with_name("abuse_peers.py")
@@ -162,13 +163,7 @@ def main() -> int:
     if arguments.seed is None:
         arguments.seed = secrets.randbits(31)
     result = asyncio.run(run(arguments))
-    if arguments.json:
-        print(json.dumps(result, indent=2))
-    else:
-        for name, value in result.items():
-            if name != "sessions":
-                print(f"{name.replace('_', ' ')}: {value}")
-    return 1 if result["failures"] else 0
+    return tell(result, as_json=arguments.json, unprinted=["sessions"])
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ import numpy as np
 from chaos_peers import visit
 from chaos_proxy import ChaosProxy
 from chaos_sessions import ChaosReport, keep_streaming
+from outcome import tell
 from service_process import ServiceProcess, running_service
 
 from codec_core import CodecModel
@@ -234,12 +235,7 @@ def main() -> int:
         arguments.seed = secrets.randbits(31)
     print(f"chaos of seed {arguments.seed}", file=sys.stderr, flush=True)
     result = asyncio.run(run(arguments))
-    if arguments.json:
-        print(json.dumps(result, indent=2))
-    else:
-        for name, value in result.items():
-            print(f"{name.replace('_', ' ')}: {value}")
-    return 1 if result["failures"] else 0
+    return tell(result, as_json=arguments.json)
 
 
 if __name__ == "__main__":

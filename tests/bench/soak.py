@@ -12,10 +12,10 @@ drives a service as ``load.py`` does. Exit status 1 if anything was wrong or los
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import Any
 
+from outcome import tell
 from soak_service import soak_service
 from soak_stream import soak_stream
 
@@ -47,12 +47,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     arguments = parse_arguments()
     result: dict[str, Any] = (soak_stream if arguments.kind == "stream" else soak_service)(arguments)
-    if arguments.json:
-        print(json.dumps(result, indent=2))
-    else:
-        for name, value in result.items():
-            print(f"{name.replace('_', ' ')}: {value}")
-    return 1 if result["failures"] else 0
+    return tell(result, as_json=arguments.json)
 
 
 if __name__ == "__main__":

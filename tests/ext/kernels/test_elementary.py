@@ -9,15 +9,7 @@ import pytest
 
 from codec_core._ext import Kernels
 
-ALL_ISAS = ["scalar", "avx2", "avx512"]
 RANDOM_VALUES = 400_000
-
-
-@pytest.fixture(params=ALL_ISAS)
-def kernels(request: pytest.FixtureRequest) -> Kernels:
-    if request.param not in Kernels.usable_isas():
-        pytest.skip(f"this machine has no {request.param}")
-    return Kernels(request.param)
 
 
 def every_f16() -> np.ndarray:

@@ -9,15 +9,7 @@ import pytest
 
 from codec_core._ext import Kernels
 
-ALL_ISAS = ["scalar", "avx2", "avx512"]
 F32 = np.float32
-
-
-@pytest.fixture(params=ALL_ISAS)
-def kernels(request: pytest.FixtureRequest) -> Kernels:
-    if request.param not in Kernels.usable_isas():
-        pytest.skip(f"this machine has no {request.param}")
-    return Kernels(request.param)
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
