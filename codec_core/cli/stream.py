@@ -79,7 +79,9 @@ def command(
     # What waits here would still be sent after Ctrl-C.
     options = LineOptions(key=key, max_unsent_bytes=_PACED_BYTES) if paced else LineOptions(key=key)
     request = _Request(stream_url(url), options, paced, seconds)
-    view = StreamView(f"{source} -> {request.url.partition('?')[0]}", quiet=as_json, total_frames=opened.expected_frames)
+    # The name alone: a whole path would push the server's address out of the title.
+    title = f"{source.name} -> {request.url.partition('?')[0]}"
+    view = StreamView(title, quiet=as_json, total_frames=opened.expected_frames)
     with _sink(output, lines=not as_json, play=play) as sink:
         result = asyncio.run(_stream(request, opened, sink, view))
     _report(result | {"output": None if output is None else str(output), "warnings": view.warnings}, as_json=as_json)
