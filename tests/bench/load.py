@@ -2,9 +2,10 @@
 
     python tests/bench/load.py --model MODEL [--url URL] [--sessions N] [--seconds S] ...
 
-Without ``--url`` it starts a service of its own. Latency counts from when a frame was due, so that a client that is late itself
-makes the figures worse, never better; how late it was is told beside. The codes are computed first, in a batch, and kept in the
-temporary folder for the next run. Exit status 1 if a code was wrong or a frame was lost.
+Without ``--url`` it starts a service of its own. Each session's frames are due at a phase of its own, drawn by the seed. Latency
+counts from when a frame was due, so that a client that is late itself makes the figures worse, never better; how late it was is
+told beside. The codes are computed first, in a batch, and kept in the temporary folder for the next run. Exit status 1 if a code
+was wrong or a frame was lost.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60, help="how long every session sends")
     parser.add_argument("--levels", type=int, default=8)
     parser.add_argument("--ramp", type=float, default=0, help="seconds over which the sessions start, one by one")
+    parser.add_argument("--together", action="store_true", help="all frames are due at one time; without it, each session at its own")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", help="a file for the result; - for standard output instead of the table")
     return parser.parse_args()
@@ -68,18 +70,21 @@ async def run_sessions(url: str, arguments: argparse.Namespace, prepared: list[L
     """Start every session at its time, spread over a frame's time or over the ramp, and wait for all."""
     report = LoadReport(arguments.sessions)
     waiting = iter(prepared)
+    phases_s = np.random.default_rng(arguments.seed).uniform(0, FRAME_S, arguments.sessions)
+    if arguments.together:
+        phases_s[:] = 0
     start_s = time.monotonic() + 0.5
     spread_s = max(arguments.ramp, FRAME_S)
     tasks = [
-        asyncio.create_task(one_session(url, arguments, waiting, report, start_s + spread_s * index / arguments.sessions))
-        for index in range(arguments.sessions)
+        asyncio.create_task(one_session(url, arguments, waiting, report, start_s + spread_s * index / arguments.sessions, phase_s))
+        for index, phase_s in enumerate(phases_s)
     ]
     await asyncio.gather(*tasks)
     return report
 
 
 async def one_session(
-    url: str, arguments: argparse.Namespace, waiting: Iterator[LoadSession], report: LoadReport, at_s: float
+    url: str, arguments: argparse.Namespace, waiting: Iterator[LoadSession], report: LoadReport, at_s: float, phase_s: float
 ) -> None:
     await asyncio.sleep(at_s - time.monotonic())
     try:
@@ -90,7 +95,7 @@ async def one_session(
             session = next(waiting, None)
             if session is None:
                 raise SystemExit("more sessions were let in than --admitted says")
-            await session.run(connection, report)
+            await session.run(connection, report, phase_s)
     except OSError as cause:
         report.refused(f"connection: {cause.strerror or cause}")
 

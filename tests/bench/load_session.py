@@ -62,10 +62,18 @@ class LoadSession:
                 return
             yield connection, None if text["type"] == "ready" else text["code"]
 
-    async def run(self, connection: ClientConnection, report: LoadReport) -> None:
-        """Send everything at its time, flush, and count what came."""
+    async def run(self, connection: ClientConnection, report: LoadReport, phase_s: float) -> None:
+        """Send everything at its time, flush, and count what came.
+
+        Args:
+            connection: one that is ready.
+            report: where it is counted.
+            phase_s: frames are due this long after whole frames' times of the clock, as a microphone's are at a phase of its own.
+
+        """
         report.admitted += 1
-        self._start_s = time.monotonic()
+        now_s = time.monotonic()
+        self._start_s = now_s + (phase_s - now_s) % FRAME_S
         receiving = asyncio.create_task(self._receive(connection, report))
         sent = 0
         try:
