@@ -1,9 +1,10 @@
 """Whether another stream would make those that are here late: admission by what steps were measured to cost.
 
 With every stream's frame ready at once, a step of all of them takes ``T``; with frames that come spread over time, one step
-follows another, each as long as ``D``, which solves ``D = fixed + each * streams * D / frame``. An unlucky frame waits for half
-a step that had begun, and then for its own: ``T + D / 2`` is predicted for the slowest frames. A stream is let in while that is
-within the time that a frame may take, and while frames have in fact been in time.
+follows another, each as long as ``D``, which solves ``D = fixed + each * streams * D / frame``. ``each`` is what a stream adds to a
+step and what the event loop does for its frame, since nobody's next frame is in before his last is answered. An unlucky frame
+waits for half a step that had begun, and then for its own: ``T + D / 2``, and the :data:`RESERVE` on top, are predicted for the
+slowest frames. A stream is let in while that is within the time that a frame may take, and while frames have in fact been in time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from server.codec_executor import DECODE, ENCODE
 from server.errors import OverloadedError
 from server.step_cost import StepCost
 
+RESERVE = 0.15
+"""Share of a frame's time that is left for what no measurement foresees: whoever else the machine serves."""
 LATENESS_WINDOW_S = 2.0
 LATE_SHARE = 0.05
 """More late frames than this, of all in the window, and nobody new is let in."""
@@ -154,9 +157,11 @@ class Admission:
             step_fixed_s, step_each_s = self._cost.parts_s(step)
             fixed_s += step_fixed_s
             each_s += step_each_s * count / self._workers
+            if self._cost.known(step):
+                each_s += self._cost.handling_s * count
         if each_s >= FRAME_S:
             return math.inf
-        return fixed_s + each_s + fixed_s / (1 - each_s / FRAME_S) / 2
+        return (fixed_s + each_s + fixed_s / (1 - each_s / FRAME_S) / 2) / (1 - RESERVE)
 
     def _forget(self) -> None:
         long_ago_s = self._clock_s() - LATENESS_WINDOW_S

@@ -85,6 +85,7 @@ class CodecExecutor:
         self._start_scheduled = False
         self._gathering: asyncio.TimerHandle | None = None
         self._closed = False
+        self._loop_cpu_s = time.thread_time()
         self.stats = ExecutorStats()
 
     @property
@@ -194,6 +195,9 @@ class CodecExecutor:
             return
         self.stats.batches += 1
         self.stats.largest_batch = max(self.stats.largest_batch, len(batch))
+        loop_cpu_s = time.thread_time()
+        self.cost.record_handling(len(batch), loop_cpu_s - self._loop_cpu_s)
+        self._loop_cpu_s = loop_cpu_s
         if not outcome.refused_steps:
             self.cost.record(batch[0].step, len(batch), outcome.busy_s)
         for observer in self._observers:

@@ -9,6 +9,10 @@ SMOOTHING = 0.05
 """Weight of the newest step; some twenty steps make an estimate."""
 MOST_DRIFT = 20.0
 """A machine this many times slower or faster than at start-up is not believed."""
+HANDLING_S = 0.0006
+"""Of a frame on its way in and out, until it is measured."""
+HANDLING_STEP = 0.01
+"""How far one batch moves the estimate of it."""
 
 
 @dataclass
@@ -28,6 +32,8 @@ class StepCost:
 
     def __init__(self) -> None:
         self._lines: dict[str, _Line] = {}
+        self.handling_s = HANDLING_S
+        """Processor time that the event loop takes for a frame: reading, checking, answering."""
 
     def calibrate(self, step: str, measured: Sequence[tuple[int, float]]) -> None:
         """Lay the line of one direction.
@@ -52,6 +58,13 @@ class StepCost:
             return
         drift = seconds / (line.fixed_s + line.each_s * sessions)
         line.drift += SMOOTHING * (min(max(drift, 1 / MOST_DRIFT), MOST_DRIFT) - line.drift)
+
+    def record_handling(self, frames: int, seconds: float) -> None:
+        """Take account of the processor time that the event loop took for so many frames, 1 or more.
+
+        The median is followed, because the loop has other work now and then, such as letting streams in.
+        """
+        self.handling_s *= 1 + HANDLING_STEP if seconds > frames * self.handling_s else 1 - HANDLING_STEP
 
     def known(self, step: str) -> bool:
         """Whether the direction was calibrated."""

@@ -47,9 +47,10 @@ class SteadyState:
     decoder: bytes
 
     @classmethod
-    def reach(cls, model: CodecModel, levels: int, progress: Progress) -> SteadyState:
-        """Run a new stream through ``model`` until its attention context is full."""
-        pcm = test_signal(warm_up_frames(model.info.context_steps), model.info.frame_samples)
+    def reach(cls, model: CodecModel, levels: int, progress: Progress, *, most_frames: int | None = None) -> SteadyState:
+        """Run a new stream through ``model`` until its attention context is full, or for ``most_frames``, 1 or more."""
+        frames = warm_up_frames(model.info.context_steps)
+        pcm = test_signal(frames if most_frames is None else min(frames, most_frames), model.info.frame_samples)
         encoder, decoder = model.encoder(levels), model.decoder(levels)
         codes = []
         for done, frame in enumerate(pcm, start=1):

@@ -80,7 +80,7 @@ def command(
     options = LineOptions(key=key, max_unsent_bytes=_PACED_BYTES) if paced else LineOptions(key=key)
     request = _Request(stream_url(url), options, paced, seconds)
     # The name alone: a whole path would push the server's address out of the title.
-    title = f"{source.name} -> {request.url.partition('?')[0]}"
+    title = f"{Path(source).name} -> {request.url.partition('?')[0]}"
     view = StreamView(title, quiet=as_json, total_frames=opened.expected_frames)
     with _sink(output, lines=not as_json, play=play) as sink:
         result = asyncio.run(_stream(request, opened, sink, view))

@@ -18,10 +18,12 @@ import sys
 import time
 import urllib.request
 from collections import Counter
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, Final
 
 from load import prepare, run_sessions
+from load_report import LoadReport
 from outcome import tell
 from service_process import ServiceProcess, running_service
 
@@ -76,8 +78,8 @@ def counted(found: dict[str, float]) -> Counter[str]:
     return total
 
 
-async def healthy(service: ServiceProcess, arguments: argparse.Namespace, seconds: float) -> dict[str, Any]:
-    """Run the sessions for so long; every code is compared."""
+def healthy(service: ServiceProcess, arguments: argparse.Namespace, seconds: float) -> Coroutine[Any, Any, LoadReport]:
+    """Prepare the sessions, which takes time; what is returned runs them for so long, and compares every code."""
     settings = argparse.Namespace(
         model=arguments.model,
         numerics=None,
@@ -86,10 +88,11 @@ async def healthy(service: ServiceProcess, arguments: argparse.Namespace, second
         admitted=None,
         levels=arguments.levels,
         ramp=0.0,
+        together=False,
         seed=arguments.seed,
         key=None,
     )
-    return (await run_sessions(service.url, settings, list(prepare(settings)))).result()
+    return run_sessions(service.url, settings, list(prepare(settings)))
 
 
 async def abused(service: ServiceProcess, arguments: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -97,12 +100,13 @@ async def abused(service: ServiceProcess, arguments: argparse.Namespace) -> tupl
     frames, seconds = str(arguments.garbage_frames), str(arguments.seconds)
     command = [sys.executable, str(PEERS), str(service.port), seconds, str(arguments.seed), frames]
     running = asyncio.create_task(healthy(service, arguments, arguments.seconds))
+    # They are let in before the crowd comes, which has the same address.
     await asyncio.sleep(1.0)
     peers = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     (output, _), sessions = await asyncio.gather(peers.communicate(), running)
     if peers.returncode != 0:
         raise SystemExit("the peers failed, which says nothing of the service")
-    return sessions, json.loads(output)
+    return sessions.result(), json.loads(output)
 
 
 def settled(service: ServiceProcess) -> dict[str, float]:
@@ -139,7 +143,7 @@ def failures(service: ServiceProcess, alone: dict[str, Any], result: dict[str, A
 async def run(arguments: argparse.Namespace) -> dict[str, Any]:
     options = [part for name, value in SERVE_OPTIONS.items() for part in (f"--{name}", str(value))]
     with running_service(arguments.model, options) as service:
-        alone = await healthy(service, arguments, arguments.seconds / 3)
+        alone = (await healthy(service, arguments, arguments.seconds / 3)).result()
         before = await asyncio.to_thread(settled, service)
         facts: dict[str, Any] = {"resident_bytes_before": service.resident_bytes(), "open_files_before": service.open_files()}
         sessions, peers = await abused(service, arguments)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.step_cost import StepCost
+from server.step_cost import HANDLING_S, StepCost
 
 
 def line(fixed_s: float, each_s: float) -> list[tuple[int, float]]:
@@ -45,3 +45,13 @@ def test_the_machine_s_pace_is_followed_and_one_hiccup_is_not():
         cost.record("encode_batch", 8, 3 * 0.038)
     assert cost.predict_s("encode_batch", 16) == pytest.approx(3 * 0.07, rel=0.01)
     assert not cost.known("decode_batch")
+
+
+def test_the_event_loop_s_part_is_followed_and_other_work_is_not_taken_for_it():
+    cost = StepCost()
+    assert cost.handling_s == HANDLING_S
+    cost.record_handling(1, 100.0)
+    assert cost.handling_s < 1.02 * HANDLING_S
+    for handled in range(1000):
+        cost.record_handling(8, 8 * (0.001 if handled % 5 else 0.1))
+    assert cost.handling_s == pytest.approx(0.001, rel=0.02)
