@@ -1,10 +1,11 @@
 """Whether another stream would make those that are here late: admission by what steps were measured to cost.
 
 With every stream's frame ready at once, a step of all of them takes ``T``; with frames that come spread over time, one step
-follows another, each as long as ``D``, which solves ``D = fixed + each * streams * D / frame``. ``each`` is what a stream adds to a
-step and what the event loop does for its frame, since nobody's next frame is in before his last is answered. An unlucky frame
-waits for half a step that had begun, and then for its own: ``T + D / 2``, and the :data:`RESERVE` on top, are predicted for the
-slowest frames. A stream is let in while that is within the time that a frame may take, and while frames have in fact been in time.
+follows another, each as long as ``D``, which solves ``D = fixed + each * streams * D / frame``. ``each`` is what a stream adds
+to a step and what the event loop does for its frame, since nobody's next frame is in before his last is answered. An unlucky
+frame waits for half a step that had begun, and then for its own: ``T + D / 2``, and the :data:`RESERVE` on top, are predicted
+for the slowest frames. A stream is let in while that is within the time that a frame may take, and while frames have in fact
+been in time.
 """
 
 from __future__ import annotations

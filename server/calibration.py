@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from codec_core import CodecModel
-from codec_core.bench.streams import Lanes, SteadyState
+from codec_core.bench.streams import SteadyState
 from server.batch_schedule import FRAME_S
 from server.codec_executor import DECODE, ENCODE, CodecExecutor
 
@@ -48,14 +52,22 @@ def _long_stream(model: CodecModel) -> SteadyState:
 
 def _step_s(model: CodecModel, state: SteadyState, step: str, size: int) -> float:
     """Time one step, on sessions of its own; the fastest of some, because what disturbs a machine makes it only slower."""
-    lanes = Lanes(model, state, size)
-    run = lanes.encode if step == ENCODE else lanes.decode
+    rows = np.arange(size)
+    sessions: Sequence[Any]
+    if step == ENCODE:
+        sessions = [model.restore_encoder(state.encoder) for _ in rows]
+        frames: Sequence[npt.NDArray[Any]] = state.pcm
+    else:
+        sessions = [model.restore_decoder(state.decoder) for _ in rows]
+        frames = state.codes
+    run = getattr(model, step)
     times_s = []
     for repeat in range(REPEATS):
+        batch = np.stack([frames[(row + repeat) % len(frames)] for row in rows])
         started_s = time.perf_counter()
-        run(repeat)
+        run(sessions, batch)
         times_s.append(time.perf_counter() - started_s)
-    for session in (*lanes.encoders, *lanes.decoders):
+    for session in sessions:
         session.close()
     return min(times_s)
 
