@@ -73,7 +73,7 @@ def require_within(values: Float32Array, outside: npt.NDArray[np.bool_], name: s
 
 
 def _quantise_q8_0(blocks: Float32Array, name: str) -> npt.NDArray[Any]:
-    """The largest magnitude over 127 as f16, the values over it rounded half away from zero."""
+    """Take the largest magnitude over 127 as f16, the values over it rounded half away from zero."""
     scales = np.abs(blocks).max(axis=1, keepdims=True, initial=0) / np.float32(127)
     stored = np.empty(len(blocks), Q8_0_BLOCK)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -90,7 +90,7 @@ def _quantise_q8_0(blocks: Float32Array, name: str) -> npt.NDArray[Any]:
 
 
 def _quantise_q4_0(blocks: Float32Array, name: str) -> npt.NDArray[Any]:
-    """The value of the largest magnitude becomes -8: its eighth, negated, is the scale."""
+    """Make the value of the largest magnitude -8: its eighth, negated, is the scale."""
     largest = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=1)[:, None], axis=1)
     scales = largest / np.float32(-8)
     stored = np.empty(len(blocks), Q4_0_BLOCK)
@@ -149,7 +149,9 @@ def _fit(groups: Float32Array) -> tuple[Float64Array, Float64Array]:
     return best_scale, best_minimum
 
 
-def _least_squares(places: Float64Array, x: Float64Array, total: Float64Array) -> tuple[Float64Array, Float64Array, Float64Array]:
+def _least_squares(
+    places: Float64Array, x: Float64Array, total: Float64Array
+) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Return scale, offset (not above 0) and by how much they lessen the sum of squares."""
     count = len(x)
     first, second, mixed = _total(places), _total(places * places), _total(places * x)
