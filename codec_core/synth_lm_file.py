@@ -31,6 +31,7 @@ from codec_core.synth_tensors import SynthTensor, random_bits
 
 SYNTH_TYPES: Final = ("f32", "bf16", *LM_QUANTISATIONS)
 _HEAD_WIDTH: Final = 128
+_DEPFORMER_HEAD_WIDTH: Final = 64
 _PIECE_WORDS: Final = 1 << 16
 _BELL: Final = np.float32(37837.2)
 """Deviation of the sum of four numbers of 16 bits."""
@@ -38,21 +39,46 @@ _DEVIATIONS: Final = {"q8_0": 73.9, "q4_0": 4.61, "q4_k": 270.0}
 """Of random blocks whose scale is 1; of q4_k with a minimum of 7.5, which leaves the mean near 0."""
 
 
-def moshi_config(layers: int | None = None, dim: int | None = None) -> LmConfig:
-    """Return moshiko's configuration with other sizes of the temporal transformer; None: as published.
+def moshi_config(
+    *,
+    layers: int | None = None,
+    dim: int | None = None,
+    depformer_layers: int | None = None,
+    depformer_dim: int | None = None,
+    card: int | None = None,
+    text_card: int | None = None,
+) -> LmConfig:
+    """Return moshiko's configuration with other sizes; None: as published.
+
+    Args:
+        layers: of the temporal transformer.
+        dim: its width, a multiple of 256; heads are of 128.
+        depformer_layers: of the depformer.
+        depformer_dim: its width, a multiple of 128; heads are of 64.
+        card: codes of a codebook.
+        text_card: text tokens, a multiple of 4; number 3 is the padding.
 
     Raises:
         SettingError: sizes that no model has.
 
     """
     values: dict[str, Any] = dict(load_config(Path(MOSHI_7B)).values)
-    values["num_layers"] = values["num_layers"] if layers is None else layers
-    values["dim"] = values["dim"] if dim is None else dim
-    for name, found, multiple in (("layers", values["num_layers"], 1), ("dim", values["dim"], 2 * _HEAD_WIDTH)):
-        if found < 1 or found % multiple:
-            raise SettingError(name, f"{found}", f"a multiple of {multiple}, 1 or more")
-    values["num_heads"] = values["dim"] // _HEAD_WIDTH
-    values["dim_feedforward"] = int(values["hidden_scale"] * values["dim"])
+    chosen = {
+        "num_layers": (layers, 1),
+        "dim": (dim, 2 * _HEAD_WIDTH),
+        "depformer_num_layers": (depformer_layers, 1),
+        "depformer_dim": (depformer_dim, 2 * _DEPFORMER_HEAD_WIDTH),
+        "card": (card, 1),
+        "text_card": (text_card, 4),
+    }
+    for name, (size, multiple) in chosen.items():
+        if size is not None and (size < 1 or size % multiple):
+            raise SettingError(name, f"{size}", f"a multiple of {multiple}, 1 or more")
+        values[name] = values[name] if size is None else size
+    values["text_card_out"] = values["text_card"]
+    for part, head_width in (("", _HEAD_WIDTH), ("depformer_", _DEPFORMER_HEAD_WIDTH)):
+        values[f"{part}num_heads"] = values[f"{part}dim"] // head_width
+        values[f"{part}dim_feedforward"] = int(values["hidden_scale"] * values[f"{part}dim"])
     return LmConfig(values, None, MOSHI_7B)
 
 

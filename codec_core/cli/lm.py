@@ -102,10 +102,24 @@ def synth(
     weights: Annotated[str, typer.Option(help=" or ".join(SYNTH_TYPES) + ".")] = "q8_0",
     layers: Annotated[int | None, typer.Option(min=1, help="Layers of the temporal transformer.")] = None,
     dim: Annotated[int | None, typer.Option(min=1, help="Its width, a multiple of 256; heads are of 128.")] = None,
+    depformer_layers: Annotated[int | None, typer.Option(min=1, help="Layers of the depformer.")] = None,
+    depformer_dim: Annotated[int | None, typer.Option(min=1, help="Its width, a multiple of 128; heads are of 64.")] = None,
+    card: Annotated[int | None, typer.Option(min=1, help="Codes of a codebook.")] = None,
+    text_card: Annotated[int | None, typer.Option(min=1, help="Text tokens, a multiple of 4.")] = None,
     force: ForceOption = False,
 ) -> None:
-    """Write a synthetic language model of moshiko's shape, to measure on: as large as a real one, and never trained."""
-    config = moshi_config(layers, dim)
+    """Write a synthetic language model of moshiko's shape, to measure on: as large as a real one, and never trained.
+
+    Sizes that are not given are moshiko's. Tensors have the types that mimi convert --quantize gives them.
+    """
+    config = moshi_config(
+        layers=layers,
+        dim=dim,
+        depformer_layers=depformer_layers,
+        depformer_dim=depformer_dim,
+        card=card,
+        text_card=text_card,
+    )
     with progress_bar("writing") as progress:
         size = write_synthetic_lm(output, config, weights, force=force, progress=progress)
     typer.echo(f"{output}: {config['num_layers']} layers of {config['dim']}, {weights}, {human_bytes(size)}")

@@ -18,9 +18,10 @@ STEPS = 3
 
 @pytest.fixture(scope="module", params=LM_QUANTISATIONS)
 def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Moshiko's shape but for the temporal transformer: products large enough to be shared out."""
+    """Moshiko in miniature; products of the temporal transformer are large enough to be shared out."""
     file = tmp_path_factory.mktemp("lm") / f"{request.param}.gguf"
-    write_synthetic_lm(file, moshi_config(layers=1, dim=512), request.param)
+    config = moshi_config(layers=1, dim=1024, depformer_layers=1, depformer_dim=256, card=256, text_card=512)
+    write_synthetic_lm(file, config, request.param)
     return file
 
 
@@ -40,7 +41,7 @@ def stages(model: LanguageModel, lanes: int, user: np.ndarray) -> list[list[byte
 
 @pytest.fixture
 def user(rng: np.random.Generator) -> np.ndarray:
-    return rng.integers(0, 2048, (7, STEPS, 8))
+    return rng.integers(0, 256, (7, STEPS, 8))
 
 
 def test_threads_and_batches_do_not_show(path: Path, user: np.ndarray) -> None:

@@ -86,7 +86,7 @@ def test_the_matrices_of_a_step_are_all_that_the_file_has(converted: Callable[..
 def test_a_weight_set_counts_as_often_as_it_is_used(converted: Callable[..., Path]) -> None:
     path = converted("b")
     stored = {name: tensor.size_bytes for name, tensor in GgufFile(path).tensors.items() if len(tensor.dims) == 2}
-    of_sets = {index: 0 for index in range(3)}
+    of_sets = dict.fromkeys(range(3), 0)
     for name, size in stored.items():
         parts = name.split(".")
         if name.startswith("lm.depformer_in."):
@@ -134,7 +134,8 @@ def test_drift_of_models_that_differ(mimi, converted: Callable[..., Path]) -> No
 @pytest.mark.parametrize("weights", ["q8_0", "q4_k", "q4_0", "bf16"])
 def test_synthetic_models(mimi, weights: str, tmp_path: Path) -> None:
     path = tmp_path / "x.gguf"
-    outcome = mimi("lm", "synth", "-o", path, "--weights", weights, "--layers", 1, "--dim", 256)
+    small = ("--layers", 1, "--dim", 256, "--depformer-layers", 1, "--depformer-dim", 256, "--card", 64, "--text-card", 96)
+    outcome = mimi("lm", "synth", "-o", path, "--weights", weights, *small)
     assert outcome.status == 0, outcome.errors
     assert f"{path}: 1 layers of 256, {weights}, " in outcome.output
     model = LanguageModel.open(path)
@@ -145,7 +146,7 @@ def test_synthetic_models(mimi, weights: str, tmp_path: Path) -> None:
     for step in range(3):
         session.step([step] * 8, observer=lambda name, values: logits.append(values.copy()) if "logits" in name else None)
     assert all(np.isfinite(values).all() and values.std() > 0.1 for values in logits)
-    assert mimi("lm", "synth", "-o", path, "--weights", weights, "--layers", 1, "--dim", 256).status == 1
+    assert mimi("lm", "synth", "-o", path, "--weights", weights, *small).status == 1
 
 
 def test_sizes_no_synthetic_model_has(mimi, tmp_path: Path) -> None:
