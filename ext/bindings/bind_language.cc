@@ -171,8 +171,7 @@ void bind_model_class(nb::module_& module) {
         .def_prop_ro("isa", [](const LanguageModel& model) { return std::string(model.kernels().isa); })
         .def_prop_ro("threads", [](const LanguageModel& model) { return model.pool().threads(); })
         .def_prop_ro("weights_bytes", &LanguageModel::weights_bytes)
-        .def_prop_ro("step_bytes", &step_bytes,
-                     nb::for_getter(nb::sig("def step_bytes(self, /) -> tuple[int, int]")),
+        .def_prop_ro("step_bytes", &step_bytes, nb::for_getter(nb::sig("def step_bytes(self, /) -> tuple[int, int]")),
                      "Bytes of matrices that one step multiplies: of the temporal transformer and of the depformer.")
         .def_prop_ro(
             "window_plan", [](const LanguageModel& model) { return plan_dict(model.window().bound_plan()); },

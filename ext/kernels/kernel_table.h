@@ -83,8 +83,8 @@ constexpr std::size_t byte_block_rows(std::size_t groups) {
 constexpr std::size_t nibble_block_rows(std::size_t groups) {
     return groups * 4 + (groups + 1) / 2;
 }
-// q4_k: for each super-block of 256 inputs eight groups as q4_0 has them, the weights' own integers; one row [2][16] of f16, the
-// scales of group scales and those of group minima; three rows [12][16] of the file's packed bytes of both.
+// q4_k: for each super-block of 256 inputs eight groups as q4_0 has them, the weights' own integers; one row [2][16] of f16,
+// the scales of group scales and those of group minima; three rows [12][16] of the file's packed bytes of both.
 constexpr std::size_t super_block_groups = 8;
 constexpr std::size_t super_block_rows = super_block_groups * 4 + 4;
 constexpr std::size_t super_nibble_block_rows(std::size_t groups) {

@@ -1,5 +1,5 @@
-// y[o] = sum over i of W[o][i] x[i] (+ bias[o]), in the summation order of KernelTable::matmul or conv_matmul, or of the products
-// of integers.
+// y[o] = sum over i of W[o][i] x[i] (+ bias[o]), in the summation order of KernelTable::matmul or conv_matmul, or of the
+// products of integers.
 #pragma once
 
 #include <cstddef>

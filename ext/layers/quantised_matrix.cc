@@ -43,12 +43,13 @@ void pack(const NibbleSuperBlock& stored, std::size_t lane, std::uint8_t* row) {
         const std::uint8_t* nibbles = stored.nibbles + group / 2 * quantised_group;
         const unsigned shift = group % 2 * 4;
         for (std::size_t i = 0; i < half; ++i)
-            byte_at(row, lane, i) = static_cast<std::uint8_t>(((nibbles[i] >> shift) & 15u) |
-                                                              ((nibbles[half + i] >> shift) & 15u) << 4);
+            byte_at(row, lane, i) =
+                static_cast<std::uint8_t>(((nibbles[i] >> shift) & 15u) | ((nibbles[half + i] >> shift) & 15u) << 4);
     }
     put_half(stored.scale, row, lane);
     put_half(stored.minimum, row + quantised_row_bytes / 2, lane);
-    for (std::size_t i = 0; i < sizeof stored.packed; ++i) row[quantised_row_bytes + i * block_outputs + lane] = stored.packed[i];
+    for (std::size_t i = 0; i < sizeof stored.packed; ++i)
+        row[quantised_row_bytes + i * block_outputs + lane] = stored.packed[i];
 }
 
 template <class Block>

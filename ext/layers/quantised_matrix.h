@@ -18,8 +18,8 @@ public:
     // Of q8_0. `blocks` is [outputs][inputs / 32]; inputs is a multiple of 32.
     QuantisedMatrix(std::span<const QuantisedBlock> blocks, std::size_t outputs, std::size_t inputs);
 
-    // A matrix whose packed weights somebody else keeps: packed_bytes() of them, filled by pack_rows(). `storage` is a quantised
-    // one, and `inputs` whole blocks of it.
+    // A matrix whose packed weights somebody else keeps: packed_bytes() of them, filled by pack_rows(). `storage` is a
+    // quantised one, and `inputs` whole blocks of it.
     QuantisedMatrix(MatrixStorage storage, std::size_t outputs, std::size_t inputs)
         : storage_(storage), outputs_(outputs), groups_(inputs / quantised_group) {}
 
