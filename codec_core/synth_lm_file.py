@@ -141,7 +141,8 @@ def _bell(name: str, deviation: float, start: int, count: int) -> npt.NDArray[np
     """Numbers near the normal distribution, within 3.5 deviations, the same on every machine."""
     quarters = random_bits(name, start, count).view(np.uint16).reshape(-1, 4)
     centred = quarters.sum(axis=1, dtype=np.int32) - 2 * 65535
-    return centred.astype(np.float32) * (np.float32(deviation) / _BELL)
+    drawn: npt.NDArray[np.float32] = centred.astype(np.float32) * (np.float32(deviation) / _BELL)
+    return drawn
 
 
 def _numbers(values: Callable[[int, int], npt.NDArray[np.float32]], elements: int) -> Iterator[bytes]:

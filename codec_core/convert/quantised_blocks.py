@@ -169,7 +169,8 @@ def _total(rows: Float64Array) -> Float64Array:
     while len(rows) > 1:
         half = len(rows) // 2
         rows = rows[:half] + rows[half:]
-    return rows[0]
+    first: Float64Array = rows[0]
+    return first
 
 
 def _shared_factor(factors: Float64Array) -> tuple[npt.NDArray[np.float16], npt.NDArray[np.uint8]]:
