@@ -93,10 +93,22 @@ private:
             else
                 tile<Blocks, Columns>(task, block, column, NoWeights());
         }
+        if constexpr (Columns > 4) {
+            for (; column + 4 <= task.count; column += 4) rest<Blocks, 4>(task, block, column, own);
+        }
         if constexpr (Columns > 2) {
-            for (; column + 2 <= task.count; column += 2) tile<Blocks, 2>(task, block, column, NoWeights());
+            for (; column + 2 <= task.count; column += 2) rest<Blocks, 2>(task, block, column, own);
         }
         for (; column < task.count; ++column) tile<Blocks, 1>(task, block, column, NextWeights(next, rows, 0, 1));
+    }
+
+    // Columns that no wide tile takes. The first of them meet weights that nobody has fetched.
+    template <std::size_t Blocks, std::size_t Columns>
+    static void rest(const QuantisedMatmulTask& task, std::size_t block, std::size_t column, const std::uint8_t* own) {
+        if (column == 0)
+            tile<Blocks, Columns>(task, block, column, OwnWeights(own));
+        else
+            tile<Blocks, Columns>(task, block, column, NoWeights());
     }
 
     template <std::size_t Blocks, std::size_t Columns, class Ahead>
