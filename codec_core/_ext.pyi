@@ -240,6 +240,12 @@ class LanguageModel:
     @property
     def weights_bytes(self) -> int: ...
     @property
+    def step_bytes(self, /) -> tuple[int, int]:
+        """
+        Bytes of matrices that one step multiplies: of the temporal transformer and of the depformer.
+        """
+
+    @property
     def window_plan(self, /) -> dict[str, int]: ...
     @property
     def state_bytes(self) -> int: ...
@@ -356,9 +362,10 @@ class Kernels:
         self,
         blocks: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)],
         columns: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        type: str = "q8_0",
     ) -> Annotated[NDArray[numpy.float32], dict(order="C")]:
         """
-        blocks uint8 [M, K / 32 * 34] of q8_0, columns [N, K] -> float32 [N, M]
+        blocks uint8 [M, bytes of K values] of q8_0, q4_0 or q4_k, columns [N, K] -> float32 [N, M]
         """
 
     def narrow_matmul(

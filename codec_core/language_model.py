@@ -42,7 +42,8 @@ class LanguageModelInfo:
 
     Audio has ``audio_channels`` codebooks in all, ``own_levels`` of the model's own and ``user_levels`` of the user's; a step
     is 80 ms. ``text_entries`` and ``codebook_entries`` are also the ids of the initial tokens. ``delays_steps`` are by channel,
-    text first; ``context_steps`` is how far attention reaches. ``weight_class`` is what the first matrix is stored as.
+    text first; ``context_steps`` is how far attention reaches. ``weight_class`` is what the first matrix is stored as. A step
+    multiplies matrices of ``temporal_bytes`` and ``depformer_bytes``, however many sessions it is of.
     """
 
     name: str
@@ -64,6 +65,8 @@ class LanguageModelInfo:
     isa: str
     threads: int
     weights_bytes: int
+    temporal_bytes: int
+    depformer_bytes: int
     state_bytes: int
 
 
@@ -283,5 +286,7 @@ def _describe(native: _ext.LanguageModel, path: Path) -> LanguageModelInfo:
         isa=native.isa,
         threads=native.threads,
         weights_bytes=native.weights_bytes,
+        temporal_bytes=native.step_bytes[0],
+        depformer_bytes=native.step_bytes[1],
         state_bytes=native.state_bytes,
     )

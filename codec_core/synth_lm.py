@@ -8,6 +8,7 @@ are those of :mod:`codec_core.synth_tensors` under the name ``lm-MODEL/TENSOR``;
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -129,10 +130,14 @@ class _Layer:
     sets: int | None = None
 
 
+def _bound(inputs: int) -> float:
+    return _BOUND[inputs] if inputs in _BOUND else round(math.sqrt(3 / inputs), 8)
+
+
 class _Plan:
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, config: Config) -> None:
         self.model = model
-        self.config = LM_CONFIGS[model]
+        self.config = config
         self.tensors: dict[str, SynthTensor] = {}
 
     def put(self, name: str, shape: tuple[int, ...], bound: float, offset: float = 0.0) -> None:
@@ -141,7 +146,7 @@ class _Plan:
     def put_attention_input(self, layer: _Layer) -> None:
         name = layer.path + "self_attn.in_proj_weight"
         rows = layer.dim + 2 * layer.key_dim
-        plain = uniform(f"lm-{self.model}/{name}", ((layer.sets or 1) * rows, layer.dim), _BOUND[layer.dim])
+        plain = uniform(f"lm-{self.model}/{name}", ((layer.sets or 1) * rows, layer.dim), _bound(layer.dim))
         sharpened = layer.dim + layer.key_dim
 
         def values(start: int, count: int) -> Float32Array:
@@ -155,11 +160,11 @@ class _Plan:
     def put_layer(self, layer: _Layer) -> None:
         dim, path = layer.dim, layer.path
         self.put_attention_input(layer)
-        self.put(path + "self_attn.out_proj.weight", ((layer.sets or 1) * dim, dim), 1.5 * _BOUND[dim])
+        self.put(path + "self_attn.out_proj.weight", ((layer.sets or 1) * dim, dim), 1.5 * _bound(dim))
         for index in [None] if layer.sets is None else range(layer.sets):
             gating = f"{path}gating." if index is None else f"{path}gating.{index}."
-            self.put(gating + "linear_in.weight", (2 * layer.gating, dim), 1.25 * _BOUND[dim])
-            self.put(gating + "linear_out.weight", (dim, layer.gating), 1.25 * _BOUND[layer.gating])
+            self.put(gating + "linear_in.weight", (2 * layer.gating, dim), 1.25 * _bound(dim))
+            self.put(gating + "linear_out.weight", (dim, layer.gating), 1.25 * _bound(layer.gating))
         for norm in ("norm1", "norm2"):
             self.put(f"{path}{norm}.alpha", (1, 1, dim), 0.25, 1.0)
 
@@ -167,8 +172,8 @@ class _Plan:
         dim = self.config["dim"]
         self.put(path + "norm_cross.weight", (dim,), 0.25, 1.0)
         self.put(path + "norm_cross.bias", (dim,), 0.1)
-        self.put(path + "cross_attention.in_proj_weight", (3 * dim, dim), 1.25 * _BOUND[dim])
-        self.put(path + "cross_attention.out_proj.weight", (dim, dim), 1.5 * _BOUND[dim])
+        self.put(path + "cross_attention.in_proj_weight", (3 * dim, dim), 1.25 * _bound(dim))
+        self.put(path + "cross_attention.out_proj.weight", (dim, dim), 1.5 * _bound(dim))
 
     def put_temporal(self) -> None:
         config, dim = self.config, self.config["dim"]
@@ -177,9 +182,9 @@ class _Plan:
             self.put(f"emb.{level}.weight", (config["card"] + 1, dim), 0.035)
         self.put("text_emb.weight", (config["text_card"] + 1, dim), 0.035)
         if config.get("demux_second_stream"):
-            self.put("text_emb.out1.weight", (dim, dim), _BOUND[dim])
-            self.put("text_emb.out2.weight", (dim, dim), _BOUND[dim])
-        self.put("text_linear.weight", (config["text_card"], dim), 2.0 * _BOUND[dim])
+            self.put("text_emb.out1.weight", (dim, dim), _bound(dim))
+            self.put("text_emb.out2.weight", (dim, dim), _bound(dim))
+        self.put("text_linear.weight", (config["text_card"], dim), 2.0 * _bound(dim))
         self.put("out_norm.alpha", (1, 1, dim), 0.25, 1.0)
         gating = gating_width(dim, int(config["hidden_scale"] * dim))
         for index in range(config["num_layers"]):
@@ -188,19 +193,19 @@ class _Plan:
             if config.get("cross_attention"):
                 self.put_cross_attention(path)
         for head in range(config.get("extra_heads_num_heads", 0)):
-            self.put(f"extra_heads.{head}.weight", (config["extra_heads_dim"], dim), _BOUND[dim])
+            self.put(f"extra_heads.{head}.weight", (config["extra_heads_dim"], dim), _bound(dim))
 
     def put_depformer(self) -> None:
         config, dim, levels = self.config, self.config["depformer_dim"], self.config["dep_q"]
         sets = max(config.get("depformer_weights_per_step_schedule") or range(levels)) + 1
         for index in range(sets):
-            self.put(f"depformer_in.{index}.weight", (dim, config["dim"]), 0.5 * _BOUND[config["dim"]])
+            self.put(f"depformer_in.{index}.weight", (dim, config["dim"]), 0.5 * _bound(config["dim"]))
         self.put_depformer_embeddings()
         gating = gating_width(dim, config["depformer_dim_feedforward"] or int(config["hidden_scale"] * dim))
         for index in range(config["depformer_num_layers"]):
             self.put_layer(_Layer(f"depformer.layers.{index}.", dim, dim, gating, sets))
         for level in range(levels):
-            self.put(f"linears.{level}.weight", (config["card"], dim), 1.5 * _BOUND[dim])
+            self.put(f"linears.{level}.weight", (config["card"], dim), 1.5 * _bound(dim))
             if config.get("depformer_norm") == "layer_norm":
                 self.put(f"depformer_norms.{level}.weight", (dim,), 0.25, 1.0)
                 self.put(f"depformer_norms.{level}.bias", (dim,), 0.1)
@@ -213,10 +218,10 @@ class _Plan:
             rows = config["text_card" if name == "depformer_text_emb" else "card"] + 1
             self.put(f"{name}.weight", (rows, rank or dim), 1.0)
             if rank:
-                self.put(f"{name}.low_rank.weight", (dim, rank), _BOUND[rank])
+                self.put(f"{name}.low_rank.weight", (dim, rank), _bound(rank))
         if config.get("demux_second_stream"):
             for out in ("out1", "out2"):
-                self.put(f"depformer_text_emb.{out}.weight", (dim, rank or dim), _BOUND[rank or dim])
+                self.put(f"depformer_text_emb.{out}.weight", (dim, rank or dim), _bound(rank or dim))
 
     def put_conditions(self) -> None:
         dim = self.config["dim"]
@@ -226,13 +231,19 @@ class _Plan:
             if "n_bins" in sizes:
                 self.put(path + "embed.weight", (sizes["n_bins"] + 1, sizes["dim"]), 1.0)
             gain = 0.1 if "n_bins" in sizes else 1.0
-            self.put(path + "output_proj.weight", (dim, sizes["dim"]), gain * _BOUND[sizes["dim"]])
+            self.put(path + "output_proj.weight", (dim, sizes["dim"]), gain * _bound(sizes["dim"]))
             self.put(path + "learnt_padding", (1, 1, dim), 0.35)
 
 
-def plan_lm_tensors(model: str) -> dict[str, SynthTensor]:
-    """List every tensor of a model of :data:`LM_CONFIGS` by its published name, attention fused over weight sets."""
-    plan = _Plan(model)
+def plan_lm_tensors(model: str, config: Config | None = None) -> dict[str, SynthTensor]:
+    """List every tensor by its published name, attention fused over weight sets.
+
+    Args:
+        model: what the values are drawn by.
+        config: None: that of :data:`LM_CONFIGS` with this name.
+
+    """
+    plan = _Plan(model, LM_CONFIGS[model] if config is None else config)
     plan.put_temporal()
     if plan.config["dep_q"]:
         plan.put_depformer()

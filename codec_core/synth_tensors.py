@@ -72,19 +72,24 @@ def _fnv1a64(text: str) -> int:
     return state
 
 
+def random_bits(name: str, start: int, count: int) -> npt.NDArray[np.uint64]:
+    """Return that run of a name's stream of 64-bit numbers."""
+    z = np.arange(start + 1, start + count + 1, dtype=np.uint64)
+    z *= _GOLDEN
+    z += np.uint64(_fnv1a64(name))
+    z ^= z >> np.uint64(30)
+    z *= np.uint64(0xBF58476D1CE4E5B9)
+    z ^= z >> np.uint64(27)
+    z *= np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return z
+
+
 def _noise(name: str) -> Values:
     """Return the values -1 .. 1 (1 excluded) of a name: multiples of 2^-23."""
-    seed = np.uint64(_fnv1a64(name))
 
     def values(start: int, count: int) -> Float32Array:
-        z = np.arange(start + 1, start + count + 1, dtype=np.uint64)
-        z *= _GOLDEN
-        z += seed
-        z ^= z >> np.uint64(30)
-        z *= np.uint64(0xBF58476D1CE4E5B9)
-        z ^= z >> np.uint64(27)
-        z *= np.uint64(0x94D049BB133111EB)
-        z ^= z >> np.uint64(31)
+        z = random_bits(name, start, count)
         z >>= np.uint64(40)
         centred = z.view(np.int64)
         centred -= 1 << 23

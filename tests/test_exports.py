@@ -184,6 +184,8 @@ LANGUAGE_MODEL_FACTS = (
     "isa",
     "threads",
     "weights_bytes",
+    "temporal_bytes",
+    "depformer_bytes",
     "state_bytes",
 )
 COMMANDS = {
@@ -193,6 +195,7 @@ COMMANDS = {
     "decode",
     "encode",
     "inspect",
+    "lm",
     "pull",
     "serve",
     "stream",

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from codec_core.bench.fresh_process import ask, peak_resident_bytes, resident_bytes
 from codec_core.bench.streams import test_signal
-from codec_core.errors import UnavailableError
 from codec_core.model import CodecModel
 
 SESSION_BOUND_BYTES: Final = 20_000_000
@@ -78,8 +77,8 @@ def measure_memory(model: CodecModel, levels: int, sessions: int) -> tuple[Memor
         "threads": model.info.threads,
         "levels": levels,
     }
-    cold = _ask(request | {"sessions": 0, "cold": True}, model.info.isa)
-    warm = _ask(request | {"sessions": sessions, "cold": False}, model.info.isa)
+    cold = ask(__name__, request | {"sessions": 0, "cold": True}, model.info.isa)
+    warm = ask(__name__, request | {"sessions": sessions, "cold": False}, model.info.isa)
     bound_bytes = warm["weights_bytes"] + sessions * SESSION_BOUND_BYTES + OVERHEAD_BOUND_BYTES
     facts = ("before_bytes", "weights_bytes", "session_bytes", "loaded_bytes", "in_use_bytes")
     memory = Memory(sessions=sessions, bound_bytes=bound_bytes, **{name: warm[name] for name in facts})
@@ -87,26 +86,15 @@ def measure_memory(model: CodecModel, levels: int, sessions: int) -> tuple[Memor
     return memory, Loading(file_bytes, cold["load_seconds"], warm["load_seconds"], warm["peak_bytes"] - warm["before_bytes"])
 
 
-def _ask(request: dict[str, Any], isa: str) -> dict[str, Any]:
-    # Nothing of the folder in which the command was called may be taken for a package.
-    command = [sys.executable, "-P", "-m", __name__, json.dumps(request)]
-    done = subprocess.run(command, env=os.environ | {"MIMI_ISA": isa}, capture_output=True, text=True, check=False)  # noqa: S603
-    if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-        raise UnavailableError("process that measures memory", reason, "an answer")
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
-
-
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Load, serve, and say how that went; what the process does that :func:`_ask` starts."""
+    """Load, serve, and say how that went; what the process does that :func:`.ask` starts."""
     if request["cold"]:
         _drop_from_cache(Path(request["path"]))
     before = resident_bytes()
     begin = time.perf_counter()
     model = CodecModel.open(request["path"], request["numerics"], request["threads"])
     load_seconds = time.perf_counter() - begin
-    peak, loaded = _peak_resident_bytes(), resident_bytes()
+    peak, loaded = peak_resident_bytes(), resident_bytes()
     sessions, levels = request["sessions"], request["levels"]
     encoders = [model.encoder(levels) for _ in range(sessions)]
     decoders = [model.decoder(levels) for _ in range(sessions)]
@@ -122,20 +110,6 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         "weights_bytes": model.info.weights_bytes,
         "session_bytes": model.info.encoder_state_bytes + model.info.decoder_state_bytes,
     }
-
-
-def resident_bytes() -> int:
-    """Return the memory of this process that is in RAM."""
-    return _status_bytes("VmRSS")
-
-
-def _peak_resident_bytes() -> int:
-    return _status_bytes("VmHWM")
-
-
-def _status_bytes(name: str) -> int:
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
 
 
 def _drop_from_cache(path: Path) -> None:

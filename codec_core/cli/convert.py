@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from codec_core.cli.report import human_bytes, print_json, progress_bar
 from codec_core.convert import ConversionReport, convert_model
 from codec_core.convert.component import component_of
 from codec_core.convert.language_model import LanguageModelReport, convert_language_model
+from codec_core.convert.quantise import QuantisedTensor
 from codec_core.convert.voice import VoiceReport, convert_voice_prompt
 from codec_core.errors import SettingError
 
@@ -26,7 +28,8 @@ _DTYPE_HELP = (
 )
 
 _QUANTIZE_HELP = (
-    "q8_0: the projections of transformers and RVQ in a quarter of the room; --dtype f16 besides makes the smallest file."
+    "The codec: q8_0, the projections of transformers and RVQ in a quarter of the room; --dtype f16 besides makes the smallest"
+    " file. A language model: q8_0, q4_k or q4_0, its matrices."
 )
 
 _FORM_HELP = (
@@ -65,7 +68,6 @@ def command(
     """
     component = component_of(source)
     codec_only: dict[str, Any] = {
-        "quantize": quantize,
         "levels": levels,
         "numerics": numerics,
         "form": None if form == _FORM else form,
@@ -75,13 +77,14 @@ def command(
     with progress_bar("converting") as progress:
         if component == "lm":
             _require_unset(codec_only, "a language model")
-            report = convert_language_model(source, output, dtype=dtype, **lm_only, force=force, progress=progress)
+            settings = lm_only | {"dtype": dtype, "quantize": quantize}
+            report = convert_language_model(source, output, **settings, force=force, progress=progress)
         elif component == "voice":
-            _require_unset(codec_only | lm_only | {"dtype": dtype}, "a voice prompt")
+            _require_unset(codec_only | lm_only | {"dtype": dtype, "quantize": quantize}, "a voice prompt")
             report = convert_voice_prompt(source, output, force=force, progress=progress)
         else:
             _require_unset(lm_only, "the codec")
-            settings = codec_only | {"dtype": dtype, "form": form}
+            settings = codec_only | {"dtype": dtype, "quantize": quantize, "form": form}
             report = convert_model(source, output, **settings, force=force, progress=progress)
     if as_json:
         print_json(dataclasses.asdict(report))
@@ -106,12 +109,18 @@ def _lines(report: ConversionReport | LanguageModelReport | VoiceReport, size_by
     if isinstance(report, LanguageModelReport):
         types = ", ".join(report.types)
         words = f"{report.tokenizer_pieces} pieces of text" if report.tokenizer_pieces else "no text tokenizer"
-        return [f"{report.destination}: {report.name}, a language model, {types}, {words}, {size}", source, copied]
+        first = f"{report.destination}: {report.name}, a language model, {types}, {words}, {size}"
+        return [first, source, copied, *_error_lines(report.quantised)]
     levels = f"{report.levels} levels ({report.default_levels} by default)"
     first = f"{report.destination}: {report.name}, {report.weight_class}, {report.numerics} numerics, {levels}, {size}"
-    lines = [first, source, copied]
-    if report.quantised:
-        worst = max(report.quantised, key=lambda tensor: tensor.relative_rms)
+    return [first, source, copied, *_error_lines(report.quantised)]
+
+
+def _error_lines(quantised: Sequence[QuantisedTensor]) -> list[str]:
+    lines = []
+    for name in sorted({tensor.type for tensor in quantised}):
+        tensors = [tensor for tensor in quantised if tensor.type == name]
+        worst = max(tensors, key=lambda tensor: tensor.relative_rms)
         error = f"relative RMS error at most {worst.relative_rms:.2e}, of {worst.name}"
-        lines.append(f"{len(report.quantised)} quantised; {error}")
+        lines.append(f"{len(tensors)} quantised to {name}; {error}")
     return lines

@@ -40,6 +40,7 @@ BUILT_IN: Final = (
     "verify",
     "compare",
     "bench",
+    "lm",
     "stream",
     "tokenize",
 )

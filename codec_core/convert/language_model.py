@@ -16,8 +16,10 @@ from codec_core.convert.gguf_layout import GGUF_MAGIC
 from codec_core.convert.gguf_writer import Metadata, payload_bytes, write_gguf
 from codec_core.convert.lm_config import CONFIG_NAME, MOSHI_7B, LmConfig, load_config
 from codec_core.convert.lm_plan import LmPlan, plan_checkpoint, plan_enriched, plan_raw
+from codec_core.convert.lm_quantise import LM_QUANTISATIONS, quantise_tensors
 from codec_core.convert.lm_source import KEPT, LM_DTYPES
 from codec_core.convert.progress import Metre
+from codec_core.convert.quantise import Quantisation, QuantisedTensor
 from codec_core.convert.source_file import SourceFile
 from codec_core.convert.tokenizer_source import TokenizerSource, read_tokenizer_source
 from codec_core.errors import CheckpointError, ModelAccessError, SettingError
@@ -51,6 +53,8 @@ class LanguageModelReport:
     tensors: int
     unchanged_tensors: int
     """Tensors whose bytes are those of the source."""
+    quantised: tuple[QuantisedTensor, ...] = ()
+    """What became blocks, and how far that moved it."""
 
 
 def convert_language_model(
@@ -58,6 +62,7 @@ def convert_language_model(
     destination: str | os.PathLike[str],
     *,
     dtype: str | None = None,
+    quantize: str | None = None,
     config: str | os.PathLike[str] | None = None,
     tokenizer: str | os.PathLike[str] | None = None,
     name: str | None = None,
@@ -75,6 +80,9 @@ def convert_language_model(
         destination: the ``.gguf`` file to write.
         dtype: "f32", "f16" or "bf16" for all but norms and conditions, which are f32; "keep" or None: each tensor's own. What
             is q8_0, q4_0 or q4_k stays as it is.
+        quantize: "q8_0", "q4_k" or "q4_0" for the matrices, in blocks of that type; tables and heads are then q8_0. Rows that
+            are no whole blocks of q4_k become q4_0, those that are no whole blocks at all stay, as do norms, conditions and
+            extra heads, of which ``dtype`` speaks. None: as ``dtype`` says.
         config: the ``config.json``; None: the one beside the source; "moshi-7b": that of moshiko and moshika, which were
             published without. Not for a GGUF with metadata.
         tokenizer: SentencePiece's ``.model``; None: the one the configuration names, beside the source, or what a GGUF with
@@ -95,10 +103,15 @@ def convert_language_model(
     """
     if dtype is not None and dtype not in LM_DTYPES:
         raise SettingError("dtype", dtype, " or ".join(LM_DTYPES))
+    if quantize is not None and quantize not in LM_QUANTISATIONS:
+        raise SettingError("quantize", quantize, " or ".join(LM_QUANTISATIONS))
     weights = weights_file(source)
     require_other_file(weights, destination, error=CheckpointError)
     with SourceFile(weights) as file, atomic_output(destination, replace=force, error=ModelAccessError) as temporary:
+        quantisation = Quantisation()
         plan = _read(file, config, dtype or KEPT)
+        if quantize is not None:
+            plan = dataclasses.replace(plan, tensors=quantise_tensors(plan.tensors, quantize, quantisation))
         words = _tokenizer(file, plan, tokenizer)
         metre = Metre(file.size_bytes + payload_bytes(plan.tensors), progress)
         report = dataclasses.replace(
@@ -107,7 +120,7 @@ def convert_language_model(
         write_gguf(temporary, _metadata(plan, words, tokenizer, report), plan.tensors, metre.advance)
         file.require_unchanged()
         check_language_model(GgufFile(temporary))
-    return report
+    return dataclasses.replace(report, quantised=tuple(quantisation.report()))
 
 
 def _read(file: SourceFile, config: str | os.PathLike[str] | None, dtype: str) -> LmPlan:

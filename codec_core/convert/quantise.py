@@ -1,4 +1,4 @@
-"""The class q8_0: the projections of a planned model in blocks of 32 signed bytes, and how far that moves them."""
+"""Planned tensors in blocks of quantised types, and how far that moves them; the codec's class q8_0 is its projections so."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class QuantisedTensor:
     """What quantising did to one tensor."""
 
     name: str
+    type: str
+    """That it has become."""
     elements: int
     relative_rms: float
     """RMS of the error over the RMS of the values; 0 for a tensor of zeros."""
@@ -57,10 +59,14 @@ class Quantisation:
         if dims[0] % BLOCK_ELEMENTS[QUANTISED] != 0:
             expected = f"a multiple of {BLOCK_ELEMENTS[QUANTISED]} for {QUANTISED}; convert without it"
             raise CheckpointError(f"tensor {shown(tensor.name)}: rows", f"{dims[0]} values", expected)
-        error = _Error(tensor.name)
+        return self.quantised(dataclasses.replace(tensor, dims=dims), QUANTISED)
+
+    def quantised(self, tensor: PlannedTensor, type_name: str) -> PlannedTensor:
+        """Plan a tensor of f32, f16 or bf16, whose rows are whole blocks, as a quantised type; its error will be reported."""
+        error = _Error(tensor.name, type_name)
         self.errors.append(error)
         read = functools.partial(_quantised, tensor, error)
-        return PlannedTensor(tensor.name, dims, QUANTISED, read, QUANTISED, is_computed=True)
+        return PlannedTensor(tensor.name, tensor.dims, type_name, read, type_name, is_computed=True)
 
 
 @dataclass
@@ -68,6 +74,7 @@ class _Error:
     """Sums over one tensor."""
 
     name: str
+    type: str
     elements: int = 0
     squares: float = 0.0
     error_squares: float = 0.0
@@ -75,15 +82,15 @@ class _Error:
 
     def report(self) -> QuantisedTensor:
         relative = float(np.sqrt(self.error_squares / self.squares)) if self.squares else 0.0
-        return QuantisedTensor(self.name, self.elements, relative, self.largest)
+        return QuantisedTensor(self.name, self.type, self.elements, relative, self.largest)
 
 
 def _quantised(tensor: PlannedTensor, error: _Error) -> Iterator[bytes]:
     stored = tensor.stored_type
-    for piece in whole_units(tensor.read(), BLOCK_BYTES[stored] * BLOCK_ELEMENTS[QUANTISED]):
+    for piece in whole_units(tensor.read(), BLOCK_BYTES[stored] * BLOCK_ELEMENTS[error.type]):
         values = widen(piece, stored)
-        data = narrow(values, QUANTISED, tensor.name).tobytes()
-        off = widen(data, QUANTISED).astype(np.float64) - values
+        data = narrow(values, error.type, tensor.name).tobytes()
+        off = widen(data, error.type).astype(np.float64) - values
         error.elements += len(values)
         error.squares += float((values.astype(np.float64) ** 2).sum())
         error.error_squares += float((off**2).sum())

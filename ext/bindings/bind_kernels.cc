@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -106,15 +105,24 @@ Result narrow_matmul(const Kernels& kernels, const Halves& weights, const Matrix
     return copy_out(values.data(), {count, outputs});
 }
 
-// blocks: [M][K / 32] of q8_0 as bytes, [M, K / 32 * 34].
-Result quantised_matmul(const Kernels& kernels, const Bytes& blocks, const Matrix& columns) {
+MatrixStorage quantised_storage(const std::string& type) {
+    if (type == "q8_0") return MatrixStorage::q8_0;
+    if (type == "q4_0") return MatrixStorage::q4_0;
+    if (type == "q4_k") return MatrixStorage::q4_k;
+    throw Error(ErrorCode::setting, "type", type, "q8_0, q4_0 or q4_k");
+}
+
+// blocks: [M][bytes of a row].
+Result quantised_matmul(const Kernels& kernels, const Bytes& blocks, const Matrix& columns, const std::string& type) {
+    const MatrixStorage storage = quantised_storage(type);
     const std::size_t outputs = blocks.shape(0);
     const std::size_t inputs = columns.shape(1);
-    require(inputs % quantised_group == 0 && blocks.shape(1) == inputs / quantised_group * sizeof(QuantisedBlock),
-            "blocks and columns");
-    std::vector<QuantisedBlock> stored(outputs * inputs / quantised_group);
-    std::memcpy(stored.data(), blocks.data(), blocks.size());
-    const QuantisedMatrix matrix(stored, outputs, inputs);
+    const std::size_t elements = storage == MatrixStorage::q4_k ? NibbleSuperBlock::elements : quantised_group;
+    const QuantisedMatrix matrix(storage, outputs, inputs);
+    require(inputs % elements == 0 && blocks.shape(1) == matrix.stored_row_bytes(), "blocks and columns");
+    AlignedBuffer packed(matrix.packed_bytes() / sizeof(float));
+    auto* bytes = reinterpret_cast<std::byte*>(packed.data());
+    matrix.pack_rows(reinterpret_cast<const std::byte*>(blocks.data()), 0, outputs, bytes);
     std::vector<const float*> in;
     std::vector<float*> out;
     std::vector<float> values(columns.shape(0) * outputs);
@@ -125,7 +133,7 @@ Result quantised_matmul(const Kernels& kernels, const Bytes& blocks, const Matri
     ScratchArena scratch;
     ScratchPool scratches;
     const StepContext context{kernels.table, ThreadPool::none(), scratches, scratch, {}, nullptr};
-    matrix.multiply(context, in.data(), out.data(), in.size());
+    matrix.multiply(context, bytes, in.data(), out.data(), in.size());
     return copy_out(values.data(), {columns.shape(0), outputs});
 }
 
@@ -233,8 +241,8 @@ void bind_kernels(nb::module_& module) {
             nb::arg("values"), "to what a query, key or value can hold")
         .def("matmul", &matmul, nb::arg("weights"), nb::arg("columns"), nb::arg("conv_operands") = false,
              nb::arg("segment") = 0, "weights [M, K], columns [N, K] -> float32 [N, M]")
-        .def("quantised_matmul", &quantised_matmul, nb::arg("blocks"), nb::arg("columns"),
-             "blocks uint8 [M, K / 32 * 34] of q8_0, columns [N, K] -> float32 [N, M]")
+        .def("quantised_matmul", &quantised_matmul, nb::arg("blocks"), nb::arg("columns"), nb::arg("type") = "q8_0",
+             "blocks uint8 [M, bytes of K values] of q8_0, q4_0 or q4_k, columns [N, K] -> float32 [N, M]")
         .def("narrow_matmul", &narrow_matmul, nb::arg("weights"), nb::arg("columns"), nb::arg("bfloat16"),
              "weights uint16 [M, K], the bits of f16 or bf16, columns [N, K] -> float32 [N, M]")
         .def("rms_norm", &rms_norm, nb::arg("values"), nb::arg("weight"))

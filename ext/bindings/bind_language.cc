@@ -155,6 +155,10 @@ nb::object condition_vectors(const LanguageSession& session) {
     return nb::make_tuple(copy(conditions.sum), copy(conditions.cross));
 }
 
+nb::object step_bytes(const LanguageModel& model) {
+    return nb::make_tuple(model.temporal().step_bytes(), model.depformer() == nullptr ? 0 : model.depformer()->step_bytes());
+}
+
 void bind_model_class(nb::module_& module) {
     nb::class_<LanguageModel>(module, "LanguageModel", "A loaded language model: immutable, shared by every session.")
         .def_static("open", &open_language_model, nb::arg("path"), nb::arg("isa") = "", nb::arg("threads") = 1,
@@ -167,6 +171,8 @@ void bind_model_class(nb::module_& module) {
         .def_prop_ro("isa", [](const LanguageModel& model) { return std::string(model.kernels().isa); })
         .def_prop_ro("threads", [](const LanguageModel& model) { return model.pool().threads(); })
         .def_prop_ro("weights_bytes", &LanguageModel::weights_bytes)
+        .def_prop_ro("step_bytes", &step_bytes, nb::for_getter(nb::sig("def step_bytes(self, /) -> tuple[int, int]")),
+                     "Bytes of matrices that one step multiplies: of the temporal transformer and of the depformer.")
         .def_prop_ro(
             "window_plan", [](const LanguageModel& model) { return plan_dict(model.window().bound_plan()); },
             nb::for_getter(nb::sig("def window_plan(self, /) -> dict[str, int]")))

@@ -10,12 +10,13 @@
 #include "kernels/body_limits.h"
 #include "kernels/body_matmul.h"
 #include "kernels/body_nearest_codeword.h"
+#include "kernels/body_nibble_matmul.h"
 #include "kernels/body_quantised_matmul.h"
 #include "kernels/kernel_table.h"
 
 namespace mimi {
 
-template <class Vec, class Dots>
+template <class Vec, class Dots, class NibbleDots>
 constexpr KernelTable make_kyutai_kernels(const char* isa) {
     return {
         .isa = isa,
@@ -23,7 +24,9 @@ constexpr KernelTable make_kyutai_kernels(const char* isa) {
         .conv_matmul = &ChainMatmul<Vec>::run,
         .matmul_f16 = &ChainMatmul<Vec, HalfWeights>::run,
         .matmul_bf16 = &ChainMatmul<Vec, Bfloat16Weights>::run,
-        .quantised_matmul = &QuantisedMatmul<Vec, Dots>::run,
+        .byte_matmul = &QuantisedMatmul<Vec, ByteForm<Vec, Dots>>::run,
+        .nibble_matmul = &QuantisedMatmul<Vec, NibbleForm<Vec, NibbleDots>>::run,
+        .super_nibble_matmul = &QuantisedMatmul<Vec, SuperNibbleForm<Vec, NibbleDots>>::run,
         .quantise_column = &QuantiseColumn<Vec>::run,
         .round_conv_operand = nullptr,
         .round_attention_operand = nullptr,
@@ -37,7 +40,7 @@ constexpr KernelTable make_kyutai_kernels(const char* isa) {
     };
 }
 
-template <class Vec, class Dots>
+template <class Vec, class Dots, class NibbleDots>
 constexpr KernelTable make_ggml_kernels(const char* isa) {
     return {
         .isa = isa,
@@ -45,7 +48,9 @@ constexpr KernelTable make_ggml_kernels(const char* isa) {
         .conv_matmul = &TreeMatmul<Vec, WideTail>::run,
         .matmul_f16 = &ChainMatmul<Vec, HalfWeights>::run,
         .matmul_bf16 = &ChainMatmul<Vec, Bfloat16Weights>::run,
-        .quantised_matmul = &QuantisedMatmul<Vec, Dots>::run,
+        .byte_matmul = &QuantisedMatmul<Vec, ByteForm<Vec, Dots>>::run,
+        .nibble_matmul = &QuantisedMatmul<Vec, NibbleForm<Vec, NibbleDots>>::run,
+        .super_nibble_matmul = &QuantisedMatmul<Vec, SuperNibbleForm<Vec, NibbleDots>>::run,
         .quantise_column = &QuantiseColumn<Vec>::run,
         .round_conv_operand = &GgmlElementary<Vec>::round_to_half,
         .round_attention_operand = &GgmlElementary<Vec>::round_to_bf16,
@@ -59,11 +64,11 @@ constexpr KernelTable make_ggml_kernels(const char* isa) {
     };
 }
 
-template <class Vec, class Dots>
+template <class Vec, class Dots, class NibbleDots>
 constexpr IsaKernels make_isa_kernels(const char* isa) {
     return {
-        .kyutai = make_kyutai_kernels<Vec, Dots>(isa),
-        .ggml = make_ggml_kernels<Vec, Dots>(isa),
+        .kyutai = make_kyutai_kernels<Vec, Dots, NibbleDots>(isa),
+        .ggml = make_ggml_kernels<Vec, Dots, NibbleDots>(isa),
         .limits =
             {
                 .flop_per_round = Limits<Vec>::flop_per_round,

@@ -9,13 +9,15 @@ namespace mimi {
 #ifdef MIMI_X86_64
 namespace {
 
-// The kernels of AVX-512 but for one.
+// The kernels of AVX-512 but for the products of integers.
 const IsaKernels& avx512_vnni_kernels() {
     static const IsaKernels kernels = [] {
         IsaKernels changed = avx512_kernels;
         for (KernelTable* table : {&changed.kyutai, &changed.ggml}) {
             table->isa = "avx512_vnni";
-            table->quantised_matmul = &avx512_vnni_quantised_matmul;
+            table->byte_matmul = &avx512_vnni_byte_matmul;
+            table->nibble_matmul = &avx512_vnni_nibble_matmul;
+            table->super_nibble_matmul = &avx512_vnni_super_nibble_matmul;
         }
         return changed;
     }();

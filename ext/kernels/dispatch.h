@@ -13,7 +13,9 @@ extern const IsaKernels scalar_kernels;
 #ifdef MIMI_X86_64
 extern const IsaKernels avx2_kernels;
 extern const IsaKernels avx512_kernels;
-void avx512_vnni_quantised_matmul(const QuantisedMatmulTask& task);
+void avx512_vnni_byte_matmul(const QuantisedMatmulTask& task);
+void avx512_vnni_nibble_matmul(const QuantisedMatmulTask& task);
+void avx512_vnni_super_nibble_matmul(const QuantisedMatmulTask& task);
 #endif
 
 // Tables usable here, best first; "scalar" is always the last. A table is usable where the CPU has the instructions and the

@@ -4,6 +4,6 @@
 
 namespace mimi {
 
-const IsaKernels avx2_kernels = make_isa_kernels<Avx2Vec, Avx2Dots>("avx2");
+const IsaKernels avx2_kernels = make_isa_kernels<Avx2Vec, Avx2Dots, Avx2NibbleDots>("avx2");
 
 }  // namespace mimi

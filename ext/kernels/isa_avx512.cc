@@ -4,6 +4,6 @@
 
 namespace mimi {
 
-const IsaKernels avx512_kernels = make_isa_kernels<Avx512Vec, Avx512Dots>("avx512");
+const IsaKernels avx512_kernels = make_isa_kernels<Avx512Vec, Avx512Dots, Avx512NibbleDots>("avx512");
 
 }  // namespace mimi

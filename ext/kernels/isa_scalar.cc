@@ -4,6 +4,6 @@
 
 namespace mimi {
 
-const IsaKernels scalar_kernels = make_isa_kernels<ScalarVec, ScalarDots>("scalar");
+const IsaKernels scalar_kernels = make_isa_kernels<ScalarVec, ScalarDots, ScalarNibbleDots>("scalar");
 
 }  // namespace mimi

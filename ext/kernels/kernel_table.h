@@ -67,24 +67,38 @@ constexpr std::size_t quantised_group = 32;
 struct QuantisedColumn {
     std::int8_t* values;   // [K], -127 .. 127
     float* scales;         // [K / 32]
-    std::int32_t* shifts;  // [K / 32]: -128 times the sum of the group's values, since weights lie 128 too high
+    std::int32_t* shifts;  // [K / 32]: -128 times the sum of the group's values, since weights of q8_0 lie 128 too high
 };
 
-// Bytes of one block of quantised weights: for each group of inputs eight rows of 64, then the scales, filled up to whole rows.
+// Blocks of quantised weights are made of rows of 64 bytes, four for each of 16 outputs.
 constexpr std::size_t quantised_row_bytes = 64;
-constexpr std::size_t quantised_block_rows(std::size_t groups) {
+
+// q8_0: [group][8][16][4], 128 + the weight for input 32 g + 4 i + j of output o at [g][i][o][j]; then [group][16] scales as
+// f16, filled up to whole rows.
+constexpr std::size_t byte_block_rows(std::size_t groups) {
     return groups * 8 + (groups + 1) / 2;
 }
-constexpr std::size_t quantised_block_bytes(std::size_t groups) {
-    return quantised_block_rows(groups) * quantised_row_bytes;
+// q4_0: [group][4][16][4], low four bits of [g][i][o][j] 8 + the weight for input 32 g + 4 i + j, high ones 8 + that for input
+// 32 g + 16 + 4 i + j; then the scales in the same way.
+constexpr std::size_t nibble_block_rows(std::size_t groups) {
+    return groups * 4 + (groups + 1) / 2;
+}
+// q4_k: for each super-block of 256 inputs eight groups as q4_0 has them, the weights' own integers; one row [2][16] of f16,
+// the scales of group scales and those of group minima; three rows [12][16] of the file's packed bytes of both.
+constexpr std::size_t super_block_groups = 8;
+constexpr std::size_t super_block_rows = super_block_groups * 4 + 4;
+constexpr std::size_t super_nibble_block_rows(std::size_t groups) {
+    return groups / super_block_groups * super_block_rows;
 }
 
-// A range of output blocks of one product of quantised weights and inputs, the same under all numerics.
-//   y[n][m] = chain over the groups g of (dot(m, n, g), weight scale[m][g] * input scale[n][g])
-// where dot is the exact integer sum over a group's 32 products and the product of the scales is rounded to f32.
+// A range of output blocks of one product of quantised weights and inputs, the same under all numerics. With dot(m, n, g) the
+// exact integer sum over a group's 32 products of weight and input, and sum[n][g] that of the inputs alone:
+//   q8_0, q4_0  y[n][m] = chain over the groups g of (dot(m, n, g), weight scale[m][g] * input scale[n][g])
+//   q4_k        for every group in turn y = fma(dot(m, n, g), (scale[m] group scale[m][g]) * input scale[n][g], y), then
+//               y = fma(minimum[m] group minimum[m][g], -(input scale[n][g] * sum[n][g]), y)
+// Products with the input scale are rounded to f32; those in front of them are exact.
 struct QuantisedMatmulTask {
-    const std::uint8_t* weights;  // [block]: [group][8][16][4], 128 + the weight for input 32 g + 4 i + j of output o at
-                                  // [g][i][o][j]; then [group][16] scales as f16. Outputs beyond `outputs`: scale 0
+    const std::uint8_t* weights;  // [block] rows in the kernel's own form, above. Outputs beyond `outputs`: scales 0
     std::size_t outputs;          // M
     std::size_t groups;           // K / 32
     std::size_t first_block;      // blocks first_block .. last_block - 1 of the M / 16 are computed
@@ -136,8 +150,10 @@ struct KernelTable {
     // The same as `matmul` under `kyutai` over weights of f16 or bf16, each widened to f32 first, which is exact.
     void (*matmul_f16)(const MatmulTask& task);
     void (*matmul_bf16)(const MatmulTask& task);
-    // Exact integers within a group, so that no machine's way of adding them shows.
-    void (*quantised_matmul)(const QuantisedMatmulTask& task);
+    // Weights of q8_0, q4_0 and q4_k. Exact integers within a group, so that no machine's way of adding them shows.
+    void (*byte_matmul)(const QuantisedMatmulTask& task);
+    void (*nibble_matmul)(const QuantisedMatmulTask& task);
+    void (*super_nibble_matmul)(const QuantisedMatmulTask& task);
     // `count` inputs, a multiple of 32.
     void (*quantise_column)(const float* in, std::size_t count, const QuantisedColumn& out);
     // Rounds the inputs of conv_matmul in place to what its operands can hold; nullptr: they stay f32. ggml: f16.

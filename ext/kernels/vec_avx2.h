@@ -104,6 +104,11 @@ struct Avx2Vec {
     static Avx2Vec load_bfloat16_bits(const std::uint8_t* source) {
         return {widen_bfloat16(source), widen_bfloat16(source + 16)};
     }
+    static __m256 widen_bytes(const std::uint8_t* source) {
+        const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source));
+        return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(eight));
+    }
+    static Avx2Vec load_bytes(const std::uint8_t* source) { return {widen_bytes(source), widen_bytes(source + 8)}; }
     void store_low_bytes(std::int8_t* target) const {
         const __m256i byte = _mm256_set1_epi32(0xff);
         const __m256i words = _mm256_packus_epi32(_mm256_and_si256(_mm256_castps_si256(low), byte),
@@ -189,6 +194,46 @@ struct Avx2Dots {
                                                        _mm256_madd_epi16(weights.high_odd, values.odd)));
     }
     Avx2Vec sum() const { return {_mm256_cvtepi32_ps(low), _mm256_cvtepi32_ps(high)}; }
+};
+
+// Sixteen exact sums of products of weights of 0 .. 15 and values of -127 .. 127, kept in 16 bits: what eight additions of two
+// products each come to stays below 2^15.
+struct Avx2NibbleDots {
+    static constexpr std::size_t wide_blocks = 1, wide_columns = 4, narrow_blocks = 1, narrow_columns = 2;
+
+    struct Weights {
+        __m256i first, second;
+    };
+    struct Pair {
+        Weights low, high;
+    };
+    using Values = __m256i;
+
+    __m256i first, second;
+
+    static Avx2NibbleDots start() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+    static Pair load(const std::uint8_t* source) {
+        const __m256i nibble = _mm256_set1_epi8(15);
+        const __m256i one = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(source));
+        const __m256i two = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(source + 32));
+        return {{_mm256_and_si256(one, nibble), _mm256_and_si256(two, nibble)},
+                {_mm256_and_si256(_mm256_srli_epi16(one, 4), nibble), _mm256_and_si256(_mm256_srli_epi16(two, 4), nibble)}};
+    }
+    static Values broadcast(const std::int8_t* source) {
+        std::int32_t four;
+        __builtin_memcpy(&four, source, sizeof(four));
+        return _mm256_set1_epi32(four);
+    }
+    void add(const Weights& weights, Values values) {
+        first = _mm256_add_epi16(first, _mm256_maddubs_epi16(weights.first, values));
+        second = _mm256_add_epi16(second, _mm256_maddubs_epi16(weights.second, values));
+    }
+    Avx2Vec sum(std::int32_t shift) const {
+        const __m256i one = _mm256_set1_epi16(1);
+        const __m256i all = _mm256_set1_epi32(shift);
+        return {_mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_madd_epi16(first, one), all)),
+                _mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_madd_epi16(second, one), all))};
+    }
 };
 
 }  // namespace mimi

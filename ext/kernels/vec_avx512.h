@@ -74,6 +74,9 @@ struct Avx512Vec {
         const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(source));
         return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16))};
     }
+    static Avx512Vec load_bytes(const std::uint8_t* source) {
+        return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source))))};
+    }
     void store_low_bytes(std::int8_t* target) const {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(target), _mm512_cvtepi32_epi8(_mm512_castps_si512(v)));
     }
@@ -140,6 +143,41 @@ struct Avx512Dots {
             v, _mm512_add_epi32(_mm512_madd_epi16(weights.even, values.even), _mm512_madd_epi16(weights.odd, values.odd)));
     }
     Avx512Vec sum() const { return {_mm512_cvtepi32_ps(v)}; }
+};
+
+// Sixty-four bytes as their low and their high four bits.
+struct Avx512NibblePair {
+    __m512i low, high;
+
+    static Avx512NibblePair load(const std::uint8_t* source) {
+        const __m512i nibble = _mm512_set1_epi8(15);
+        const __m512i bytes = _mm512_loadu_si512(source);
+        return {_mm512_and_si512(bytes, nibble), _mm512_and_si512(_mm512_srli_epi16(bytes, 4), nibble)};
+    }
+};
+
+// Sixteen exact sums of products of weights of 0 .. 15 and values of -127 .. 127, kept in 16 bits: what eight additions of two
+// products each come to stays below 2^15.
+struct Avx512NibbleDots {
+    static constexpr std::size_t wide_blocks = 2, wide_columns = 4, narrow_blocks = 4, narrow_columns = 2;
+
+    using Pair = Avx512NibblePair;
+    using Values = __m512i;
+
+    __m512i v;
+
+    static Avx512NibbleDots start() { return {_mm512_setzero_si512()}; }
+    static Pair load(const std::uint8_t* source) { return Pair::load(source); }
+    static Values broadcast(const std::int8_t* source) {
+        std::int32_t four;
+        __builtin_memcpy(&four, source, sizeof(four));
+        return _mm512_set1_epi32(four);
+    }
+    void add(__m512i weights, Values values) { v = _mm512_add_epi16(v, _mm512_maddubs_epi16(weights, values)); }
+    Avx512Vec sum(std::int32_t shift) const {
+        const __m512i pairs = _mm512_madd_epi16(v, _mm512_set1_epi16(1));
+        return {_mm512_cvtepi32_ps(_mm512_add_epi32(pairs, _mm512_set1_epi32(shift)))};
+    }
 };
 
 }  // namespace mimi

@@ -94,6 +94,10 @@ struct ScalarVec {
         return make(
             [=](int l) { return bfloat16_to_float(static_cast<std::uint16_t>(source[2 * l] | source[2 * l + 1] << 8)); });
     }
+    // Sixteen unsigned bytes as numbers.
+    static ScalarVec load_bytes(const std::uint8_t* source) {
+        return make([=](int l) { return static_cast<float>(source[l]); });
+    }
     // The low byte of each lane's bits.
     void store_low_bytes(std::int8_t* target) const {
         for (int l = 0; l < 16; ++l) target[l] = static_cast<std::int8_t>(bits_of(lane[l]) & 0xffu);
@@ -145,6 +149,7 @@ private:
     }
 
     friend struct ScalarDots;
+    friend struct ScalarNibbleDots;
 };
 
 // Sixteen exact sums of products of bytes: weights that lie 128 too high, and values of -127 .. 127.
@@ -170,6 +175,33 @@ struct ScalarDots {
     // A sum of 32 products is exact in f32.
     ScalarVec sum() const {
         return ScalarVec::make([this](int l) { return static_cast<float>(lane[l]); });
+    }
+};
+
+// Sixteen exact sums of products of weights of 0 .. 15, two to a byte, and values of -127 .. 127.
+struct ScalarNibbleDots {
+    static constexpr std::size_t wide_blocks = 1, wide_columns = 4, narrow_blocks = 1, narrow_columns = 1;
+
+    struct Weights {
+        const std::uint8_t* bytes;  // [16][4]
+        unsigned shift;
+    };
+    struct Pair {
+        Weights low, high;
+    };
+    using Values = const std::int8_t*;  // [4]
+
+    std::int32_t lane[16];
+
+    static ScalarNibbleDots start() { return {}; }
+    static Pair load(const std::uint8_t* source) { return {{source, 0}, {source, 4}}; }
+    static Values broadcast(const std::int8_t* source) { return source; }
+    void add(const Weights& weights, Values values) {
+        for (int l = 0; l < 16; ++l)
+            for (int i = 0; i < 4; ++i) lane[l] += ((weights.bytes[4 * l + i] >> weights.shift) & 15) * values[i];
+    }
+    ScalarVec sum(std::int32_t shift) const {
+        return ScalarVec::make([this, shift](int l) { return static_cast<float>(lane[l] + shift); });
     }
 };
 

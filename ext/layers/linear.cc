@@ -146,8 +146,8 @@ Linear::Linear(const NumericsPolicy& policy, const StoredMatrix& weight, std::si
     : matrix_(packed(policy, weight, outputs, inputs, std::move(form))) {}
 
 Linear::Linear(const NumericsPolicy& policy, MatrixStorage storage, std::size_t outputs, std::size_t inputs)
-    : matrix_(storage == MatrixStorage::q8_0 ? decltype(matrix_)(QuantisedMatrix(outputs, inputs))
-                                             : decltype(matrix_)(PackedMatrix(policy, outputs, inputs, storage))) {}
+    : matrix_(is_quantised(storage) ? decltype(matrix_)(QuantisedMatrix(storage, outputs, inputs))
+                                    : decltype(matrix_)(PackedMatrix(policy, outputs, inputs, storage))) {}
 
 std::size_t Linear::size_bytes() const {
     return std::visit([](const auto& matrix) { return matrix.size_bytes(); }, matrix_);
@@ -162,10 +162,7 @@ std::size_t Linear::stored_row_bytes() const {
 }
 
 void Linear::pack_rows(const std::byte* stored, std::size_t first, std::size_t count, std::byte* packed) const {
-    if (const auto* quantised = std::get_if<QuantisedMatrix>(&matrix_))
-        quantised->pack_rows(reinterpret_cast<const QuantisedBlock*>(stored), first, count, packed);
-    else
-        std::get<PackedMatrix>(matrix_).pack_rows(stored, first, count, packed);
+    std::visit([&](const auto& matrix) { matrix.pack_rows(stored, first, count, packed); }, matrix_);
 }
 
 void Linear::step(const StepContext& context, const std::byte* packed, const Activations& in, const Activations& out) const {

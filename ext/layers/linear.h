@@ -1,5 +1,5 @@
-// y[o] = sum over i of W[o][i] x[i] (+ bias[o]), in the summation order of KernelTable::matmul, conv_matmul or
-// quantised_matmul.
+// y[o] = sum over i of W[o][i] x[i] (+ bias[o]), in the summation order of KernelTable::matmul or conv_matmul, or of the
+// products of integers.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,12 @@
 
 #include "base/aligned_buffer.h"
 #include "base/half_float.h"
+#include "layers/matrix_storage.h"
 #include "layers/numerics_policy.h"
 #include "layers/quantised_matrix.h"
 #include "layers/step_context.h"
 
 namespace mimi {
-
-// What a file stores a matrix as. f16 and bf16 stay as they are in memory too, and are widened where they are multiplied.
-enum class MatrixStorage { f32, f16, bf16, q8_0 };
 
 // How a matrix is multiplied.
 struct MatrixForm {

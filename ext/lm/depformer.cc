@@ -111,6 +111,13 @@ void Depformer::step(const StepContext& context, TensorWindow& window, const Act
     }
 }
 
+std::size_t Depformer::step_bytes() const {
+    std::size_t bytes = 0;
+    for (std::size_t level = 0; level < levels_.size(); ++level)
+        bytes += levels_[level].block.packed_bytes() + sets_[geometry_.weight_sets[level]].block.packed_bytes();
+    return bytes;
+}
+
 std::size_t Depformer::size_bytes() const {
     std::size_t bytes = 0;
     for (const Level& level : levels_) bytes += level.embedding.size_bytes() + (level.norm ? level.norm->size_bytes() : 0);

@@ -41,6 +41,8 @@ public:
               CodeChooser& chooser) const;
     // Of what is not in the window.
     std::size_t size_bytes() const;
+    // Of the matrices that one step multiplies, as they are in memory; a weight set counts as often as it is used.
+    std::size_t step_bytes() const;
 
 private:
     struct WeightSet {

@@ -1,5 +1,9 @@
 #include "lm/matrix_block.h"
 
+#include <string>
+
+#include "base/error.h"
+
 namespace mimi {
 
 namespace {
@@ -8,18 +12,35 @@ std::size_t rows_of(const GgufTensor& tensor) {
     return static_cast<std::size_t>(tensor.elements / tensor.dims[0]);
 }
 
+// In memory a matrix is what the file stores it as.
+MatrixStorage storage_of(TensorType type) {
+    switch (type) {
+        case TensorType::f32: return MatrixStorage::f32;
+        case TensorType::f16: return MatrixStorage::f16;
+        case TensorType::bf16: return MatrixStorage::bf16;
+        case TensorType::q8_0: return MatrixStorage::q8_0;
+        case TensorType::q4_0: return MatrixStorage::q4_0;
+        case TensorType::q4_k: return MatrixStorage::q4_k;
+        default: break;
+    }
+    throw Error(ErrorCode::internal, "type", std::string(tensor_type_name(type)), "a type that was checked");
+}
+
 }  // namespace
 
 MatrixBlock::Entry::Entry(const GgufTensor& stored, std::size_t offset)
     : tensor(stored),
-      linear(NumericsPolicy{}, packed_storage(stored.type), rows_of(stored), static_cast<std::size_t>(stored.dims[0])),
-      packer(stored, linear),
+      linear(NumericsPolicy{}, storage_of(stored.type), rows_of(stored), static_cast<std::size_t>(stored.dims[0])),
+      packer(linear),
       offset_bytes(offset) {}
 
 std::size_t MatrixBlock::add(const GgufTensor& tensor) {
-    const std::size_t offset = empty() ? 0 : entries_.back().offset_bytes + entries_.back().linear.packed_bytes();
-    entries_.emplace_back(tensor, offset);
+    entries_.emplace_back(tensor, packed_bytes());
     return entries_.size() - 1;
+}
+
+std::size_t MatrixBlock::packed_bytes() const {
+    return empty() ? 0 : entries_.back().offset_bytes + entries_.back().linear.packed_bytes();
 }
 
 std::vector<WindowPart> MatrixBlock::parts() const {

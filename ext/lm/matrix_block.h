@@ -8,7 +8,7 @@
 #include "layers/linear.h"
 #include "layers/numerics_policy.h"
 #include "layers/step_context.h"
-#include "lm/stored_matrix_packer.h"
+#include "model/matrix_packer.h"
 #include "weights/gguf_format.h"
 #include "weights/tensor_window.h"
 #include "weights/window_layer.h"
@@ -26,6 +26,8 @@ public:
     bool empty() const { return entries_.empty(); }
     // What the window reads and packs; refers to this block, which must stay where it is while the window is bound.
     std::vector<WindowPart> parts() const;
+    // Of all matrices together.
+    std::size_t packed_bytes() const;
     // The block's number in the window.
     void set_layer(std::size_t layer) { layer_ = layer; }
 
@@ -46,7 +48,7 @@ private:
         Entry(const GgufTensor& stored, std::size_t offset);
         GgufTensor tensor;
         Linear linear;
-        StoredMatrixPacker packer;
+        MatrixPacker packer;
         std::size_t offset_bytes;
     };
 

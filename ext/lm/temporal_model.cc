@@ -153,6 +153,12 @@ void TemporalModel::prepare_keys(const StepContext& context, TensorWindow& windo
     for (const Layer& layer : layers_) layer.cross->prepare(context, once, conditions);
 }
 
+std::size_t TemporalModel::step_bytes() const {
+    std::size_t bytes = front_.packed_bytes() + head_.packed_bytes();
+    for (const Layer& layer : layers_) bytes += layer.block.packed_bytes();
+    return bytes;
+}
+
 std::size_t TemporalModel::size_bytes() const {
     std::size_t bytes = text_embedding_.size_bytes() + provider_.size_bytes() + out_norm_.size_bytes();
     for (const TokenEmbedding& embedding : audio_embeddings_) bytes += embedding.size_bytes();

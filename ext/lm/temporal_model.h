@@ -44,6 +44,8 @@ public:
     void prepare_keys(const StepContext& context, TensorWindow& window, Conditions& conditions) const;
     // Of what is not in the window.
     std::size_t size_bytes() const;
+    // Of the matrices that one step multiplies, as they are in memory.
+    std::size_t step_bytes() const;
 
 private:
     struct Layer {

@@ -75,7 +75,8 @@ def test_a_voice_prompt(mimi, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "arguments", "message"),
     [
-        ("lm", ("--quantize", "q8_0"), "quantize: found q8_0, expected nothing: a language model has no such setting"),
+        ("lm", ("--quantize", "q5_k"), "quantize: found q5_k, expected q8_0 or q4_k or q4_0"),
+        ("voice", ("--quantize", "q8_0"), "quantize: found q8_0, expected nothing: a voice prompt has no such setting"),
         ("lm", ("--levels", 4), "levels: found 4, expected nothing"),
         ("lm", ("--form", "raw"), "form: found raw, expected nothing"),
         ("lm", ("--dtype", "q4_0"), "dtype: found q4_0, expected f32 or f16 or bf16 or keep"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from codec_core._ext import Kernels
-from codec_core.convert.element_types import Q8_0_BLOCK
+from codec_core.convert.quantised_blocks import Q8_0_BLOCK
 
 ALL_ISAS = ["scalar", "avx2", "avx512", "avx512_vnni"]
 F32 = np.float32
