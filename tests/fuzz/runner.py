@@ -1,6 +1,6 @@
 """Runs fuzz targets: makes their seeds, builds those in C++, fuzzes, and says how much of each target's lines was reached.
 
-With ``all`` the seconds are shared by the targets. Exit status 1 if anything was found, or, with ``--coverage``, if fewer than
+With ``all`` the seconds are shared by the targets; 0 builds and makes seeds, no more. Exit status 1 if anything was found, or, with ``--coverage``, if fewer than
 :data:`LEAST_COVERAGE` of a target's lines were reached.
 """
 
@@ -49,11 +49,15 @@ class Run:
         self.corpus = folder / name / "corpus"
 
     def prepare(self) -> None:
+        """Build the program, and lay out what fuzzing begins with."""
+        started_s = time.monotonic()
+        command = self.command()
         self.corpus.mkdir(parents=True, exist_ok=True)
         for data in (*self.target.seeds(), *(path.read_bytes() for path in committed_inputs(self.name))):
             (self.corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
         words = ("".join(f"\\x{byte:02x}" for byte in word) for word in self.target.DICTIONARY)
         (self.folder / self.name / "dictionary").write_text("".join(f'"{word}"\n' for word in words))
+        print(f"{self.name}: {Path(command[0]).name} and seeds in {time.monotonic() - started_s:.0f} s", flush=True)
 
     def command(self, *, counting: bool = False) -> list[str]:
         if self.name in NATIVE:
