@@ -17,6 +17,7 @@ from codec_core.errors import (
     InputTypeError,
     ModelAccessError,
     ModelContractError,
+    NumericOverflowError,
     SessionBusyError,
     SessionClosedError,
     SettingError,
@@ -264,6 +265,8 @@ def test_numbers_of_a_snapshot_that_cannot_be(model: LanguageModel):
         (0, b"\x02", "generator"),
         (9, struct.pack("<d", np.nan), "temperature"),
         (9, struct.pack("<d", -1.0), "temperature"),
+        (9, struct.pack("<d", 1e-50), "temperature"),
+        (25, struct.pack("<d", 1e-4), "temperature"),
         (41, struct.pack("<Q", 2**60), "generator state"),
         (41 + 8 + 4 * 624, struct.pack("<I", 625), "generator state"),
         (tokens, struct.pack("<i", 65), "tokens"),
@@ -272,3 +275,32 @@ def test_numbers_of_a_snapshot_that_cannot_be(model: LanguageModel):
         lie = state[:place] + value + state[place + len(value) :]
         with pytest.raises(SnapshotError, match=f"snapshot {field}"):
             _ext.LanguageSession.restore(model._native, lie)
+
+
+def test_a_snapshot_has_no_more_rows_of_a_condition_than_a_session(language_models: Models):
+    """Keys and values of every layer are made of each row: many times what the snapshot itself takes."""
+    model = language_models("c")
+    state = model.session(conditions={"speaker_wavs": ROWS}).native.save_state()
+    behind = 41 + 8 + 4 * 625
+    (summed,) = struct.unpack_from("<Q", state, behind)
+    at = behind + 8 + 4 * summed
+    (crossed,) = struct.unpack_from("<Q", state, at)
+    rows = (1 << 16) + 1
+    lie = state[:at] + struct.pack("<Q", rows * 128) + bytes(4 * 128 * rows) + state[at + 8 + 4 * crossed :]
+    with pytest.raises(SnapshotError, match="snapshot cross condition: found 65537 rows, expected at most 65536"):
+        _ext.LanguageSession.restore(model._native, lie)
+
+
+def test_labels_nested_without_end_are_refused(tmp_path: Path):
+    metadata = lm_metadata(LM_CONFIGS["a"]) | {"moshi.lm.conditioners": "[" * 100_000}
+    with pytest.raises(ModelContractError, match=r"key 'moshi\.lm\.conditioners'"):
+        LanguageModel.open(write_lm(tmp_path / "deep.gguf", lm_arrays("a"), metadata))
+
+
+def test_extra_heads_out_of_range_are_refused_and_move_nothing(tmp_path: Path):
+    arrays = lm_arrays("s")
+    arrays["extra_heads.0.weight"] = np.full_like(arrays["extra_heads.0.weight"], 3e38)
+    session = LanguageModel.open(write_lm(tmp_path / "loud.gguf", arrays, lm_metadata(LM_CONFIGS["s"]))).session()
+    with pytest.raises(NumericOverflowError, match="extra heads of lane 0"):
+        session.step([1] * 8)
+    assert session.position_steps == 0
