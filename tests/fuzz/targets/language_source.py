@@ -104,7 +104,7 @@ def one_input(data: bytes) -> None:
 
 
 def _convert(kind: int, choice: int, content: bytes, destination: Path) -> None:
-    name, dtype = NAMES[choice % 3], DTYPES[choice // 4 % 4]
+    name, dtype = NAMES[choice % 4 % 3], DTYPES[choice // 4 % 4]
     source = _source(kind, name, content)
     if kind == VOICE:
         convert_voice_prompt(source, destination)
