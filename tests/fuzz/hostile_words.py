@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from safetensors.numpy import save
@@ -30,35 +30,38 @@ PIECES: Final = SentencePieceModel(
 CHARSMAP: Final = struct.pack("<I", 1024) + b"\x00" * 1023 + b"\x80" + b"a\x00"
 
 
+PIECES_CHANGES: Final[tuple[dict[str, Any], ...]] = (
+    {"model_type": "bpe"},
+    {"model_type": "word"},
+    {"model_type": "char"},
+    {"unknown_surface": "?"},
+    {"add_dummy_prefix": False},
+    {"remove_extra_whitespaces": False},
+    {"charsmap": CHARSMAP},
+    {"charsmap": CHARSMAP[:-1]},
+    {"charsmap": struct.pack("<I", 4096) + bytes(1024)},
+    {"charsmap": struct.pack("<I", 1024) + b"\xff" * 1024 + b"a\x00"},
+    {"charsmap": struct.pack("<I", 1024) + b"\xff\xff\xff\x7f" * 256 + b"a\x00"},
+    {"charsmap": b"abc"},
+    {"byte_fallback": True},
+    {"types": [2, 3, 3, 3, 4, 5]},
+    {"types": [2, 3, 3, 3, 6, 1]},
+    {"types": [2, 2, 3, 3, 1, 1]},
+    {"types": [1, 3, 3, 3, 1, 1]},
+    {"scores": [0.0, 0.0, 0.0, 0.0, float("nan"), -2.0]},
+    {"scores": [0.0, 0.0, 0.0, 0.0, 3e38, -3e38]},
+    {"pieces": ["<unk>", "<s>", "</s>", "<pad>", "b", "b"]},
+    {"pieces": ["<unk>", "<s>", "</s>", "<pad>", "", "b"]},
+    {"pieces": ["<unk>", "<s>", "</s>", "<pad>", "<0x41>", "b"], "types": [2, 3, 3, 3, 6, 1]},
+    {"special_ids": {}},
+    {"special_ids": {"unknown": 4}},
+)
+
+
 def tokenizers() -> Iterator[bytes]:
     whole = build_model(PIECES)
     yield whole
-    for change in (
-        {"model_type": "bpe"},
-        {"model_type": "word"},
-        {"model_type": "char"},
-        {"unknown_surface": "?"},
-        {"add_dummy_prefix": False},
-        {"remove_extra_whitespaces": False},
-        {"charsmap": CHARSMAP},
-        {"charsmap": CHARSMAP[:-1]},
-        {"charsmap": struct.pack("<I", 4096) + bytes(1024)},
-        {"charsmap": struct.pack("<I", 1024) + b"\xff" * 1024 + b"a\x00"},
-        {"charsmap": struct.pack("<I", 1024) + b"\xff\xff\xff\x7f" * 256 + b"a\x00"},
-        {"charsmap": b"abc"},
-        {"byte_fallback": True},
-        {"types": [2, 3, 3, 3, 4, 5]},
-        {"types": [2, 3, 3, 3, 6, 1]},
-        {"types": [2, 2, 3, 3, 1, 1]},
-        {"types": [1, 3, 3, 3, 1, 1]},
-        {"scores": [0.0, 0.0, 0.0, 0.0, float("nan"), -2.0]},
-        {"scores": [0.0, 0.0, 0.0, 0.0, 3e38, -3e38]},
-        {"pieces": ["<unk>", "<s>", "</s>", "<pad>", "b", "b"]},
-        {"pieces": ["<unk>", "<s>", "</s>", "<pad>", "", "b"]},
-        {"pieces": ["<unk>", "<s>", "</s>", "<pad>", "<0x41>", "b"], "types": [2, 3, 3, 3, 6, 1]},
-        {"special_ids": {}},
-        {"special_ids": {"unknown": 4}},
-    ):
+    for change in PIECES_CHANGES:
         yield build_model(SentencePieceModel(**(vars(PIECES) | change)))
     yield from (whole[:size] for size in (0, 1, 5, 30, len(whole) - 1))
     yield from (whole + tail for tail in (b"\x00", b"\x0f", b"\x12\x02\x18\x09", b"\x2a\x03\x12\x01a", b"\x12\x03\xc0\x01\x01"))
