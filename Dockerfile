@@ -9,15 +9,19 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends g++ \
     && rm -rf /var/lib/apt/lists/*
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
-RUN python3 -m venv /opt/build && /opt/build/bin/pip install cyclonedx-bom==7.5.0
 WORKDIR /source
+# All that is installed here and below, and what it is built with: the locked versions, each with the hash that was seen.
+COPY deploy/docker/requirements.lock ./
+RUN python3 -m venv /opt/build \
+    && /opt/build/bin/pip download --require-hashes --no-deps --only-binary :all: --dest /wheels --requirement requirements.lock \
+    && /opt/build/bin/pip install --no-index --find-links /wheels cyclonedx-bom
 COPY pyproject.toml README.md LICENSE ./
 COPY ext ext
 COPY codec_core codec_core
 COPY server server
-# With what the store of snapshots in Redis needs.
-RUN /opt/build/bin/pip wheel --wheel-dir /wheels '.[redis]'
-# An environment does not move: it is made where it will run. Nothing that runs needs pip, or the tests of other packages.
+RUN /opt/build/bin/pip wheel --no-deps --no-index --find-links /wheels --wheel-dir /wheels .
+# With what the store of snapshots in Redis needs. An environment does not move: it is made where it will run. Nothing that runs needs
+# pip, or the tests of other packages.
 RUN python3 -m venv --without-pip /opt/mimi \
     && /opt/build/bin/pip --python /opt/mimi/bin/python3 install --no-index --find-links /wheels 'mimi-server[redis]' \
     && find /opt/mimi -type d -name tests -prune -exec rm -rf {} +

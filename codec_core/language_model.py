@@ -243,7 +243,7 @@ def _labels_by_name(text: str) -> dict[str, tuple[str, ...]]:
             name: tuple(str(value) for value in conditioner[conditioner["type"]].get("possible_values", ()))
             for name, conditioner in conditioners.items()
         }
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ModelContractError(
             "key 'moshi.lm.conditioners'", repr(error), "the configuration's conditioners as JSON"
         ) from None

@@ -66,15 +66,16 @@ def parse_model(data: bytes, *, error: type[CodecError], subject: str) -> Senten
     """
     reader = _Reader(error, subject)
     # A message that comes in parts is their sum, as the format has it.
-    parts = {_TRAINER: b"", _NORMALISER: b"", _DENORMALISER: b""}
+    parts: dict[int, list[bytes]] = {_TRAINER: [], _NORMALISER: [], _DENORMALISER: []}
     for number, value in fields_of(data, error=error, subject=subject):
         if number == _PIECES:
             reader.take_piece(reader.message(value, f"piece {len(reader.pieces)}"))
         elif number in parts:
-            parts[number] += reader.require_bytes(value, _NAMES[number])
-    reader.take_trainer(reader.message(parts[_TRAINER], _NAMES[_TRAINER]))
-    reader.take_normaliser(reader.message(parts[_NORMALISER], _NAMES[_NORMALISER]))
-    if reader.message(parts[_DENORMALISER], _NAMES[_DENORMALISER]).get(_CHARSMAP):
+            parts[number].append(reader.require_bytes(value, _NAMES[number]))
+    trainer, normaliser, denormaliser = (reader.message(b"".join(parts[number]), _NAMES[number]) for number in parts)
+    reader.take_trainer(trainer)
+    reader.take_normaliser(normaliser)
+    if denormaliser.get(_CHARSMAP):
         raise error(f"{subject}: denormalizer_spec", "rules", "none")
     if not reader.pieces:
         raise error(subject, "no pieces", "a SentencePiece model")

@@ -8,7 +8,8 @@ five seconds.
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import Coroutine
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -84,6 +85,8 @@ class Room:
         self._listeners: set[Listener] = set()
         self._has_sender = False
         self._header = b""
+        self._encoding = asyncio.Lock()
+        self._begun: set[asyncio.Task[None]] = set()
 
     def enter(self, retry_after_ms: int) -> None:
         """Become the sender.
@@ -113,16 +116,31 @@ class Room:
 
     async def header(self) -> bytes:
         """Return the pages with which every listener begins."""
-        await asyncio.to_thread(self._open)
+        await self._to_its_end(self._prepare())
         return self._header
 
     async def play(self, pcm: npt.NDArray[np.float32]) -> None:
-        """Let everybody hear a frame."""
-        self.tell(bytes([AUDIO]) + await asyncio.to_thread(self._page, pcm))
+        """Let everybody hear a frame. Cancelled, it is heard all the same: the pages that follow count on it."""
+        await self._to_its_end(self._play(pcm))
 
     def tell(self, message: bytes) -> None:
         """Give a message to everybody."""
         self._listeners = {listener for listener in self._listeners if listener.offer(message)}
+
+    async def _prepare(self) -> None:
+        async with self._encoding:
+            await asyncio.to_thread(self._open)
+
+    async def _play(self, pcm: npt.NDArray[np.float32]) -> None:
+        async with self._encoding:
+            self.tell(bytes([AUDIO]) + await asyncio.to_thread(self._page, pcm))
+
+    async def _to_its_end(self, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for work with the encoder, which one thread at a time may use; it goes on where nobody waits any more."""
+        task = asyncio.create_task(work)
+        self._begun.add(task)
+        task.add_done_callback(self._begun.discard)
+        await asyncio.shield(task)
 
     def _open(self) -> tuple[OpusEncoder, OggOpusWriter]:
         if self._encoder is None or self._writer is None:

@@ -13,6 +13,10 @@ from server.wire_settings import StreamSettings
 
 MESSAGE_MOST_S: Final = 60
 """Most time that one message may stand for."""
+MESSAGE_MOST_PACKETS: Final = 3_000
+"""Most packets in one message, of 20 ms those of that time. They are read off on the event loop, a microsecond or two each."""
+_SLICE_BYTES: Final = 4_096
+"""What is read off before it is looked at whether it is too much."""
 
 OpusPlace = OggPlace | PacketReaderPlace
 
@@ -54,11 +58,13 @@ class OpusIn:
             PayloadError: it stands for too long a time.
 
         """
-        packets = Packets(tuple(self._reader.push(data)), self._reader.place)
-        if packets.samples > MESSAGE_MOST_S * OPUS_RATE_HZ:
-            found = f"{packets.samples // OPUS_RATE_HZ} s of audio in one message"
-            raise PayloadError("audio", found=found, expected=f"at most {MESSAGE_MOST_S} s")
-        return packets
+        if isinstance(self._reader, PacketReader):
+            return Packets(tuple(self._reader.push(data)), self._reader.place)
+        packets: list[OpusPacket] = []
+        for start in range(0, len(data), _SLICE_BYTES):
+            packets += self._reader.push(data[start : start + _SLICE_BYTES])
+            _check_length(packets)
+        return Packets(tuple(packets), self._reader.place)
 
     def flush(self) -> None:
         """Let a flush end what packets without a container cannot end themselves.
@@ -75,3 +81,13 @@ class OpusIn:
     def reset(self) -> None:
         """Begin anew."""
         self._reader.restart()
+
+
+def _check_length(packets: list[OpusPacket]) -> None:
+    samples = sum(packet.samples for packet in packets)
+    if samples > MESSAGE_MOST_S * OPUS_RATE_HZ:
+        found = f"{samples // OPUS_RATE_HZ} s of audio in one message"
+        raise PayloadError("audio", found=found, expected=f"at most {MESSAGE_MOST_S} s")
+    if len(packets) > MESSAGE_MOST_PACKETS:
+        found = f"{len(packets)} packets in one message"
+        raise PayloadError("audio", found=found, expected=f"at most {MESSAGE_MOST_PACKETS}")

@@ -63,6 +63,8 @@ _FAMILIES: Final = (
 """In the order a step needs them."""
 _CONDITIONER_SUFFIXES: Final = ("embed.weight", "output_proj.weight", "learnt_padding")
 _SHORT: Final = re.compile("[0-9a-f]{8}")
+_NUMBER: Final = re.compile("[0-9]{1,9}")
+"""Whatever else a pattern takes for digits is no number of a tensor."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def keeps_f32(name: str) -> bool:
 def in_order(name: str) -> tuple[int, tuple[tuple[int, str], ...]]:
     """Return what tensors (without ``lm.``) are sorted by: their families as a step needs them, numbers by their value."""
     family = name.split(".", 1)[0]
-    parts = tuple((int(part), "") if part.isdigit() else (-1, part) for part in name.split("."))
+    parts = tuple((int(part), "") if _NUMBER.fullmatch(part) else (-1, part) for part in name.split("."))
     return _FAMILIES.index(family), parts
 
 

@@ -18,12 +18,14 @@ from codec_core.convert.lm_names import long_names, restored_name
 from codec_core.convert.lm_source import AttentionRows, checkpoint_tensors, gguf_tensors, plan_lm_tensors
 from codec_core.convert.planned_model import PlannedTensor
 from codec_core.convert.source_file import SourceFile
-from codec_core.errors import CheckpointError
+from codec_core.errors import CheckpointError, ModelContractError
 from codec_core.gguf_file import GgufFile
 from codec_core.safetensors_file import SafetensorsHeader
 
 _NEVER_USED: Final = frozenset({"depformer_text_emb.low_rank.weight"})
 """With two muxed text streams, out1 and out2 do its work."""
+_LEVELS_CAP: Final = 64
+"""More codebooks than any model has."""
 _REWRITTEN: Final = frozenset({f"{KEY_PREFIX}source_sha256", f"{KEY_PREFIX}converter"})
 
 
@@ -79,6 +81,7 @@ def plan_enriched(file: SourceFile, opened: GgufFile, dtype: str) -> LmPlan:
     Raises:
         CheckpointError: tensors that are not those of a Moshi language model.
         ModelFormatError: a key of another type.
+        ModelContractError: more codebooks than any model has.
 
     """
     sizes = {
@@ -87,6 +90,8 @@ def plan_enriched(file: SourceFile, opened: GgufFile, dtype: str) -> LmPlan:
     own = opened.count(f"{KEY_PREFIX}inference.dep_q")
     schedule = opened.numbers(f"{KEY_PREFIX}depformer.weights_per_step_schedule")
     levels = sizes["dep_q"] or 0
+    if levels > _LEVELS_CAP:
+        raise ModelContractError(f"key '{KEY_PREFIX}dep_q'", f"{levels}", f"0 to {_LEVELS_CAP}")
     sets = range(levels) if schedule is None else schedule.tolist()
     per_step = opened.flag(f"{KEY_PREFIX}depformer.weights_per_step") is not False
     kv_repeat = sizes["kv_repeat"] or 1

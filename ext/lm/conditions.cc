@@ -12,8 +12,6 @@ namespace mimi {
 
 namespace {
 
-constexpr std::size_t most_rows = 65536;
-
 GatedTransformerGeometry with_own_keys(GatedTransformerGeometry geometry) {
     geometry.key_heads = geometry.heads;
     return geometry;
@@ -121,9 +119,9 @@ void ConditionProvider::add_label(const StepContext& context, const MatrixBlock:
 void ConditionProvider::take_rows(const StepContext& context, const MatrixBlock::Visit& once, const Conditioner& conditioner,
                                   const ConditionRequest& request, Conditions& conditions) const {
     const std::size_t rows = request.filled.size();
-    if (rows < 1 || rows > most_rows)
+    if (rows < 1 || rows > most_condition_rows)
         throw Error(ErrorCode::setting, "condition " + quoted(conditioner.geometry.name), std::to_string(rows) + " rows",
-                    "1 to " + std::to_string(most_rows));
+                    "1 to " + std::to_string(most_condition_rows));
     const ScratchArena::Mark mark(context.scratch);
     const Activations in = take_rows_of(context, rows, conditioner.geometry.width);
     const Activations out = take_rows_of(context, rows, dim_);

@@ -18,6 +18,9 @@
 
 namespace mimi {
 
+// Rows one condition may have. Keys and values of every layer are made of each.
+constexpr std::size_t most_condition_rows = 65536;
+
 // What a caller asks for.
 struct ConditionRequest {
     // [conditioners]: row of the label, or nullopt for absent; unused where the conditioner takes rows.

@@ -8,10 +8,8 @@ namespace mimi {
 
 namespace {
 
-constexpr double least_temperature = 0.001, most_temperature = 1000.0;
-
 void check_temperature(const char* name, double temperature) {
-    if (temperature == 0.0 || (temperature >= least_temperature && temperature <= most_temperature)) return;
+    if (is_temperature(temperature)) return;
     throw Error(ErrorCode::setting, name, std::to_string(temperature), "0, or 0.001 .. 1000");
 }
 

@@ -28,6 +28,11 @@ struct Sampling {
     std::uint64_t seed = 0;
 };
 
+// Whether a stream may choose by it.
+inline bool is_temperature(double temperature) {
+    return temperature == 0.0 || (temperature >= 0.001 && temperature <= 1000.0);
+}
+
 // In place of a token: the model's own choice.
 constexpr std::int32_t free_token = TokenRing::unset;
 

@@ -81,8 +81,8 @@ Sampling read_sampling(Reader& reader) {
     sampling.seed = reader.value<std::uint64_t>("seed");
     for (TokenSampling* own : {&sampling.text, &sampling.audio}) {
         own->temperature = reader.value<double>("temperature");
-        if (!(own->temperature >= 0.0 && own->temperature <= 1000.0))
-            Reader::refuse("temperature", std::to_string(own->temperature), "0 .. 1000");
+        if (!is_temperature(own->temperature))
+            Reader::refuse("temperature", std::to_string(own->temperature), "0, or 0.001 .. 1000");
         own->top_k = static_cast<std::size_t>(reader.value<std::uint64_t>("top_k"));
     }
     return sampling;
@@ -97,6 +97,9 @@ Conditions read_conditions(Reader& reader, const LmGeometry& geometry) {
     conditions.cross_rows = conditions.cross.size() / dim;
     if (conditions.cross.size() % dim != 0 || (conditions.cross_rows > 0) != geometry.cross_attention)
         Reader::refuse("cross condition", std::to_string(conditions.cross.size()) + " values", "rows of the model's width");
+    if (conditions.cross_rows > most_condition_rows)
+        Reader::refuse("cross condition", std::to_string(conditions.cross_rows) + " rows",
+                       "at most " + std::to_string(most_condition_rows));
     if (!all_finite(conditions.sum.data(), conditions.sum.size()) ||
         !all_finite(conditions.cross.data(), conditions.cross.size()))
         Reader::refuse("conditions", "a value that is not finite", "finite values");

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/finite.h"
 #include "layers/attention_window.h"
+#include "layers/overflow.h"
 #include "lm/choose_token.h"
 
 namespace mimi {
@@ -127,8 +129,10 @@ void TemporalModel::extra_heads(const StepContext& context, TensorWindow& window
     const MatrixBlock::Visit visit(head_, window);
     for (std::size_t head = 0; head < extra_heads_.size(); ++head) {
         visit.multiply(extra_heads_[head], context, hidden, logits);
-        for (std::size_t lane = 0; lane < out.lanes; ++lane)
+        for (std::size_t lane = 0; lane < out.lanes; ++lane) {
+            if (!all_finite(logits.row(lane, 0), width)) refuse_overflow("extra heads", lane);
             softmax(logits.row(lane, 0), width, out.row(lane, 0) + head * width);
+        }
     }
     context.observe("extra_heads", out);
 }

@@ -115,3 +115,9 @@ def test_the_wire() -> None:
     found = list(fields_of(message, error=CheckpointError, subject="x"))
     assert [value for number, value in found if number == 3] == [number & (1 << 64) - 1 for number in numbers]
     assert found[-2:] == [(4, b"\x00\x00\x20\xc0"), (500, b"x" * 300)]
+
+
+def test_settings_in_very_many_parts_take_no_longer(data: bytes) -> None:
+    """Each part added to all before it would take hours."""
+    filling = bytes_field(2, bytes_field(100, bytes(4 << 20)))
+    assert parse(data + filling + bytes_field(2, varint_field(3, 2)) * 400_000).model_type == "bpe"

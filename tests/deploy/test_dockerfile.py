@@ -48,6 +48,16 @@ def test_only_the_first_stage_installs_packages():
     ]
 
 
+def test_everything_installed_is_locked_by_hash():
+    """One command downloads, held to the lock; whatever installs afterwards sees nothing but what that brought."""
+    commands = [part for line in read_stages(TEXT)[0].instructions if line.keyword == "RUN" for part in line.text.split("&&")]
+    first, *others = [part for part in commands if "/bin/pip " in part]
+    assert {"download", "--require-hashes", "--no-deps"} <= set(first.split())
+    assert "--requirement requirements.lock" in first
+    assert len(others) >= 3
+    assert not [part for part in others if "--no-index --find-links /wheels" not in part]
+
+
 def test_how_it_runs(config: ImageConfig):
     assert config.user == "10001:10001"
     assert config.entrypoint == ["mimi", "serve"]

@@ -34,7 +34,10 @@ def unmet(requirements: list[str], versions: dict[str, set[str]]) -> list[str]:
 
 
 def test_the_image_s_lock_has_all_that_the_service_needs_and_is_built_with():
+    extras = re.findall(r"mimi-server\[([a-z,]+)\]", (ROOT / "Dockerfile").read_text())
+    assert extras
     needed = PROJECT["project"]["dependencies"] + PROJECT["build-system"]["requires"]
+    needed += [one for extra in ",".join(extras).split(",") for one in PROJECT["project"]["optional-dependencies"][extra]]
     assert not unmet(needed, locked(IMAGE))
 
 

@@ -23,7 +23,7 @@ READER_UNITS: Final = (
     "model/tensor_names.cc",
 )
 FLAGS: Final = ("-std=c++20", "-O2", "-ffp-contract=off", "-fno-math-errno", "-pthread", "-I", str(ENGINE), "-I", str(HERE))
-FINDING: Final = ("-gline-tables-only", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+FINDING: Final = ("-gline-tables-only", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 COUNTING: Final = ("-fprofile-instr-generate", "-fcoverage-mapping")
 
 
@@ -35,7 +35,8 @@ def built(name: str, folder: Path, counted: frozenset[Path] = frozenset()) -> Pa
 
     """
     objects = folder / "objects"
-    objects.mkdir(exist_ok=True)
+    objects.mkdir(parents=True, exist_ok=True)
+    (folder / name).mkdir(exist_ok=True)
     program = folder / name / ("counting-program" if counted else "program")
     newest_s = max(path.stat().st_mtime for path in (*ENGINE.rglob("*.*"), *HERE.glob("fuzz_*")))
     if program.exists() and program.stat().st_mtime > newest_s:

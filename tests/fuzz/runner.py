@@ -1,7 +1,7 @@
 """Runs fuzz targets: makes their seeds, builds those in C++, fuzzes, and says how much of each target's lines was reached.
 
-With ``all`` the seconds are shared by the targets. Exit status 1 if anything was found, or, with ``--coverage``, if fewer than
-:data:`LEAST_COVERAGE` of a target's lines were reached.
+With ``all`` the seconds are shared by the targets; 0 builds and makes seeds, no more. Exit status 1 if anything was found, or,
+with ``--coverage``, if fewer than :data:`LEAST_COVERAGE` of a target's lines were reached.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from fuzz_targets import ROOT, TARGETS, Target, committed_inputs, load
 LEAST_COVERAGE: Final = 85.0
 TIMEOUT_S: Final = 10
 MEMORY_MB: Final = 2048
-MOST_BYTES: Final = {"gguf_reader": 120_000, "checkpoint": 120_000, "audio": 20_000, "session_state": 20_000}
+MOST_BYTES: Final = {"gguf_reader": 120_000, "checkpoint": 120_000, "audio": 20_000, "session_state": 20_000} | dict.fromkeys(
+    ("language_file", "language_source"), 24_000
+)
 PYTHON_FUZZER: Final = Path(__file__).with_name("fuzz_python.py")
 
 
@@ -49,11 +51,15 @@ class Run:
         self.corpus = folder / name / "corpus"
 
     def prepare(self) -> None:
+        """Build the program, and lay out what fuzzing begins with."""
+        started_s = time.monotonic()
+        command = self.command()
         self.corpus.mkdir(parents=True, exist_ok=True)
         for data in (*self.target.seeds(), *(path.read_bytes() for path in committed_inputs(self.name))):
             (self.corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
         words = ("".join(f"\\x{byte:02x}" for byte in word) for word in self.target.DICTIONARY)
         (self.folder / self.name / "dictionary").write_text("".join(f'"{word}"\n' for word in words))
+        print(f"{self.name}: {Path(command[0]).name} and seeds in {time.monotonic() - started_s:.0f} s", flush=True)
 
     def command(self, *, counting: bool = False) -> list[str]:
         if self.name in NATIVE:
@@ -85,9 +91,13 @@ class Run:
         return True
 
     def environment(self) -> dict[str, str]:
-        from tests.fuzz.materials import model_file  # noqa: PLC0415 - needs what fuzz_targets sets up
+        # What these need is set up by fuzz_targets.
+        from tests.fuzz.language_materials import CONFIGS, language_file  # noqa: PLC0415
+        from tests.fuzz.materials import folder, model_file  # noqa: PLC0415
 
-        return os.environ | {"MIMI_FUZZ_MODEL": str(model_file())}
+        for name in CONFIGS:
+            language_file(name)
+        return os.environ | {"MIMI_FUZZ_MODEL": str(model_file()), "MIMI_FUZZ_LANGUAGE_MODELS": str(folder())}
 
     def measure(self) -> bool:
         """Run the corpus once more and print what it reaches; tell whether that is enough."""

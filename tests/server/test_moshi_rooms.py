@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import struct
 import sys
 
@@ -55,6 +56,21 @@ def test_one_sender_at_a_time():
         room.enter(100)
     room.leave()
     room.enter(100)
+
+
+async def test_a_sender_that_leaves_in_mid_frame_tears_nothing():
+    """What it began is heard to its end, before the next sender's first frame: pages follow one another."""
+    room = Room("a")
+    reader, listener = OggOpusReader(), room.listen(100)
+    reader.push(await room.header())
+    pcm = np.sin(np.arange(1920) / 9).astype(np.float32)
+    for _ in range(20):
+        left = asyncio.create_task(room.play(pcm))
+        await asyncio.sleep(0)
+        left.cancel()
+        await room.play(pcm)
+    packets = [packet for _ in range(40) for packet in reader.push((await listener.next())[1:])]
+    assert len(packets) == 40
 
 
 async def test_a_listener_that_lags_is_told_and_misses_nothing_before():

@@ -15,7 +15,7 @@ from server.media import AUDIO_IN_MEDIA, CODES_MEDIA, SOUND_MEDIA
 from server.settings import Settings
 from server.status_map import STATUS_MAP
 from server.wire_messages import HEADER, KIND_CODES, KIND_OPUS, KIND_PCM, PROTOCOL_VERSION, SERVER_MESSAGES, SUBPROTOCOL
-from server.wire_opus import MESSAGE_MOST_S
+from server.wire_opus import MESSAGE_MOST_PACKETS, MESSAGE_MOST_S
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "protocol.md"
 TEXT = DOCUMENT.read_text(encoding="utf-8")
@@ -49,6 +49,7 @@ def test_settings():
     assert rows["channels"][0] == "1, 2" == ", ".join(str(n + 1) for n in range(wire_settings.CHANNELS_MAX))
     assert rows["pre_skip"] == ["{} .. {}".format(*wire_settings.PRE_SKIP_RANGE), str(wire_settings.PRE_SKIP_DEFAULT)]
     assert f"more than {MESSAGE_MOST_S} s of audio" in TEXT
+    assert f"more than {MESSAGE_MOST_PACKETS:,} packets" in " ".join(TEXT.split())
 
 
 def test_client_messages():

@@ -11,7 +11,7 @@ from codec_core.ogg import OggOpusWriter
 from codec_core.opus_packets import OpusHead
 from server.errors import PayloadError
 from server.wire import Flush, Reset, ServerWire
-from server.wire_opus import MESSAGE_MOST_S, Packets
+from server.wire_opus import MESSAGE_MOST_PACKETS, MESSAGE_MOST_S, Packets
 from server.wire_settings import Offer
 
 OFFER = Offer(
@@ -20,8 +20,8 @@ OFFER = Offer(
 LONGEST = b"\x1b\x02"  # 120 ms
 
 
-def wire_of(form: str) -> ServerWire:
-    wire = ServerWire(OFFER, 65_536)
+def wire_of(form: str, max_message_bytes: int = 65_536) -> ServerWire:
+    wire = ServerWire(OFFER, max_message_bytes)
     wire.receive_query([("format", form)])
     return wire
 
@@ -80,3 +80,12 @@ def test_a_message_is_bounded_in_time():
     data = b"".join(writer.page(LONGEST) for _ in range(int(MESSAGE_MOST_S / page_s) + 1))
     with pytest.raises(PayloadError, match="at most 60 s"):
         wire_of("opus").receive_binary(data)
+
+
+def test_a_message_is_bounded_in_packets():
+    """Pages of the shortest packets there are, one byte for 2.5 ms: reading them off would hold up everybody else."""
+    shortest = bytes([16 << 3])
+    writer = OggOpusWriter(OpusHead(1, 0), 24_000, 1)
+    data = writer.header() + b"".join(writer.page(shortest) for _ in range(MESSAGE_MOST_PACKETS + 1))
+    with pytest.raises(PayloadError, match="3001 packets in one message"):
+        wire_of("opus", len(data)).receive_binary(data)

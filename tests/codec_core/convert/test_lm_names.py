@@ -88,3 +88,10 @@ def test_names_that_meet_are_refused() -> None:
                 assert name[:119] in str(caught.value)
                 return
     pytest.fail("no two names met")
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "\u00b2", "\u0663"])
+def test_numbers_that_are_none_have_a_place_in_the_order_all_the_same(number: str) -> None:
+    known, odd = "condition_provider.conditioners.a.embed.weight", f"condition_provider.conditioners.{number}.embed.weight"
+    assert published_name(odd).name == odd
+    assert sorted([odd, known], key=in_order) == sorted([odd, known])

@@ -18,7 +18,21 @@ from codec_core.errors import CheckpointError, ModelFileError, SettingError
 from codec_core.safetensors_file import build_header
 from tests.fuzz.materials import SMALL, WIDE, checkpoint, folder, model_file, require_typed, transformers_folder
 
-COVERED: Final = ("codec_core/convert/*.py", "codec_core/safetensors_file.py")
+COVERED: Final = (
+    "codec_core/convert/checkpoint_tensors.py",
+    "codec_core/convert/converter.py",
+    "codec_core/convert/element_types.py",
+    "codec_core/convert/gguf_*.py",
+    "codec_core/convert/kyutai_checkpoint.py",
+    "codec_core/convert/name_map.py",
+    "codec_core/convert/planned_model.py",
+    "codec_core/convert/progress.py",
+    "codec_core/convert/quantise.py",
+    "codec_core/convert/raw_form.py",
+    "codec_core/convert/source_file.py",
+    "codec_core/convert/transformers_*.py",
+    "codec_core/safetensors_file.py",
+)
 DICTIONARY: Final = (
     b'"dtype":"F32"',
     b'"dtype":"BF16"',
@@ -95,16 +109,16 @@ def _source(kind: int, content: bytes) -> Path:
         path.write_bytes(content)
     elif kind == HEADER:
         path.write_bytes(
-            struct.pack("<Q", len(content)) + content + bytes.fromhex("0000003f") * (_payload_bytes(content) // 4 + 1)
+            struct.pack("<Q", len(content)) + content + bytes.fromhex("0000003f") * (payload_bytes(content) // 4 + 1)
         )
         with path.open("r+b") as file:
-            file.truncate(8 + len(content) + _payload_bytes(content))
+            file.truncate(8 + len(content) + payload_bytes(content))
     else:
         path.write_bytes(_with_metadata(checkpoint(), {"geometry": content.decode("utf-8", "replace")}))
     return path
 
 
-def _payload_bytes(header: bytes) -> int:
+def payload_bytes(header: bytes) -> int:
     """Return where a header's last payload ends, if that is not too far."""
     try:
         ends = [entry["data_offsets"][1] for name, entry in json.loads(header).items() if name != "__metadata__"]
