@@ -54,16 +54,15 @@ def _step_s(model: CodecModel, state: SteadyState, step: str, size: int) -> floa
     """Time one step, on sessions of its own; the fastest of some, because what disturbs a machine makes it only slower."""
     rows = np.arange(size)
     sessions: Sequence[Any]
+    frames: npt.NDArray[Any]
     if step == ENCODE:
-        sessions = [model.restore_encoder(state.encoder) for _ in rows]
-        frames: Sequence[npt.NDArray[Any]] = state.pcm
+        sessions, frames = [model.restore_encoder(state.encoder) for _ in rows], state.pcm
     else:
-        sessions = [model.restore_decoder(state.decoder) for _ in rows]
-        frames = state.codes
+        sessions, frames = [model.restore_decoder(state.decoder) for _ in rows], state.codes
     run = getattr(model, step)
     times_s = []
     for repeat in range(REPEATS):
-        batch = np.stack([frames[(row + repeat) % len(frames)] for row in rows])
+        batch = frames[(rows + repeat) % len(frames)]
         started_s = time.perf_counter()
         run(sessions, batch)
         times_s.append(time.perf_counter() - started_s)

@@ -2,10 +2,10 @@
 
     python tests/bench/load.py --model MODEL [--url URL] [--sessions N] [--seconds S] ...
 
-Without ``--url`` it starts a service of its own. Each session's frames are due at a phase of its own, drawn by the seed. Latency
-counts from when a frame was due, so that a client that is late itself makes the figures worse, never better; how late it was is
-told beside. The codes are computed first, in a batch, and kept in the temporary folder for the next run. Exit status 1 if a code
-was wrong or a frame was lost.
+Without ``--url`` it starts a service of its own. Each session's frames are due at a phase of its own, drawn by the seed.
+Latency counts from when a frame was due, so that a client that is late itself makes the figures worse, never better; how late
+it was is told beside. The codes are computed first, in a batch, and kept in the temporary folder for the next run. Exit status
+1 if a code was wrong or a frame was lost.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60, help="how long every session sends")
     parser.add_argument("--levels", type=int, default=8)
     parser.add_argument("--ramp", type=float, default=0, help="seconds over which the sessions start, one by one")
-    parser.add_argument("--together", action="store_true", help="all frames are due at one time; without it, each session at its own")
+    parser.add_argument(
+        "--together", action="store_true", help="all frames are due at one time; without it, each session at its own"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", help="a file for the result; - for standard output instead of the table")
     return parser.parse_args()
@@ -75,17 +77,20 @@ async def run_sessions(url: str, arguments: argparse.Namespace, prepared: list[L
         phases_s[:] = 0
     start_s = time.monotonic() + 0.5
     spread_s = max(arguments.ramp, FRAME_S)
+    times_s = start_s + spread_s * np.arange(arguments.sessions) / arguments.sessions
     tasks = [
-        asyncio.create_task(one_session(url, arguments, waiting, report, start_s + spread_s * index / arguments.sessions, phase_s))
-        for index, phase_s in enumerate(phases_s)
+        asyncio.create_task(one_session(url, arguments, waiting, report, when_s))
+        for when_s in zip(times_s.tolist(), phases_s.tolist(), strict=True)
     ]
     await asyncio.gather(*tasks)
     return report
 
 
 async def one_session(
-    url: str, arguments: argparse.Namespace, waiting: Iterator[LoadSession], report: LoadReport, at_s: float, phase_s: float
+    url: str, arguments: argparse.Namespace, waiting: Iterator[LoadSession], report: LoadReport, when_s: tuple[float, float]
 ) -> None:
+    """Run one session: when it comes, and the phase at which its frames are due."""
+    at_s, phase_s = when_s
     await asyncio.sleep(at_s - time.monotonic())
     try:
         async with LoadSession.connected(url, arguments.levels, arguments.key) as (connection, refusal):

@@ -68,7 +68,7 @@ class LoadSession:
         Args:
             connection: one that is ready.
             report: where it is counted.
-            phase_s: frames are due this long after whole frames' times of the clock, as a microphone's are at a phase of its own.
+            phase_s: frames are due this long after whole frames' times of the clock, as each microphone has a phase.
 
         """
         report.admitted += 1

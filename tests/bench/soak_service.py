@@ -25,6 +25,7 @@ def soak_service(arguments: argparse.Namespace) -> dict[str, Any]:
     """Compute the codes, then run the sessions against a service of its own."""
     arguments.seconds = arguments.hours * 3600
     arguments.admitted = arguments.numerics = arguments.key = None
+    arguments.together = False
     prepared = list(prepare(arguments))
     # The streams would otherwise wait for a client that is not coming back.
     options = ["--resume-grace-ms", "0", "--log-level", "warning", *arguments.serve_options.split()]
