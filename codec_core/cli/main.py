@@ -41,6 +41,7 @@ BUILT_IN: Final = (
     "compare",
     "bench",
     "stream",
+    "talk",
     "tokenize",
 )
 

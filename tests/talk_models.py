@@ -1,0 +1,34 @@
+"""Language models in miniature that fit a codec, with a text tokenizer: made by the project's own generator and converter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from codec_core.convert import convert_language_model
+from codec_core.synth_lm import LM_CONFIGS
+from tests.lm_sources import train_tokenizer, write_checkpoint
+
+KINDS: Final[dict[str, dict[str, Any]]] = {
+    "converses": LM_CONFIGS["a"],
+    "lags": LM_CONFIGS["h"],
+    "writes": LM_CONFIGS["s"] | {"stt_config": {"audio_delay_seconds": 0.5, "audio_silence_prefix_seconds": 0.08}},
+    "reads_out": LM_CONFIGS["c"],
+    "persona": LM_CONFIGS["a"]
+    | {"n_q": 16, "dep_q": 16, "model_type": "personaplex", "delays": [0, *[0, *[1] * 7] * 2], "context": 96},
+}
+"""What each of them does: moshiko, one with a delay of two steps, speech recognition, text to speech, PersonaPlex."""
+
+
+def write_talk_model(folder: Path, kind: str, codebook_entries: int) -> Path:
+    """Write a model's GGUF file for a codec of so many codes a codebook."""
+    folder.mkdir()
+    LM_CONFIGS[kind] = KINDS[kind] | {"card": codebook_entries}
+    try:
+        checkpoint = write_checkpoint(folder / f"{kind}.safetensors", kind)
+    finally:
+        del LM_CONFIGS[kind]
+    tokenizer = train_tokenizer(folder / "words.model", KINDS[kind]["text_card"])
+    convert_language_model(checkpoint, folder / f"{kind}.gguf", tokenizer=tokenizer)
+    checkpoint.unlink()
+    return folder / f"{kind}.gguf"
