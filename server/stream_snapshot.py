@@ -1,16 +1,16 @@
 """Snapshots of whole streams: what a replica needs to go on with one that it has never seen.
 
-Little-endian, version 1::
+Little-endian, version 2::
 
     8 bytes   "MIMISTRM"
     u32       version
     u32       bytes of the facts
-    u64[6]    bytes of each section
+    u64[7]    bytes of each section
     u8[]      facts: JSON, identity, settings and counters
-    u8[]      sections: encoder, decoder (snapshots of codec_core), pending, intake, outlet (f32[]), answers
+    u8[]      sections: encoder, decoder, language (snapshots of codec_core), pending, intake, outlet (f32[]), answers
     32 bytes  HMAC-SHA256
 
-The HMAC covers header, facts, answers and samples, and of the codec's snapshots the sha256 at their end, against which the
+The HMAC covers header, facts, answers and samples, and of codec_core's snapshots the sha256 at their end, against which the
 library checks them: megabytes are hashed once. Sizes are checked before anything is read, the HMAC before anything is parsed.
 """
 
@@ -36,15 +36,16 @@ from server.stream_state import StreamCounters, StreamState
 from server.wire_settings import Offer, StreamSettings, parse_settings, quoted
 
 _MAGIC: Final = b"MIMISTRM"
-_VERSION: Final = 1
-_SECTIONS: Final = 6
-_CODEC_SECTIONS: Final = 2
+_VERSION: Final = 2
+_SECTIONS: Final = 7
+_MODEL_SECTIONS: Final = 3
 _HEADER: Final = struct.Struct(f"<8sII{_SECTIONS}Q")
 _ANSWER: Final = struct.Struct("<BIqI")
 _BETWEEN: Final = -2
 """Stands for the sequence of an answer that has none."""
 _DIGEST_BYTES: Final = 32
 _FACTS_MAX_BYTES: Final = 65_536
+_MOST_TEXT_BYTES: Final = 3
 _LARGEST: Final = 1 << 63
 
 Made = TypeVar("Made")
@@ -85,10 +86,12 @@ def pack_stream(snapshot: StreamSnapshot, model_sha256: str, key: bytes) -> list
         "intake": [state.intake.first_sample, state.intake.taken_samples],
         "outlet": [state.outlet.first_sample, state.outlet.taken_samples],
         "freed": list(snapshot.freed),
+        "text_pending": state.text_pending.hex(),
     }
     text = json.dumps(facts, separators=(",", ":")).encode()
     samples = (state.pending, state.intake.heard, state.outlet.heard)
-    sections = [state.encoder, state.decoder, *(one.astype("<f4").tobytes() for one in samples), _pack(snapshot.answers)]
+    parts = (state.encoder, state.decoder, state.language)
+    sections = [*parts, *(one.astype("<f4").tobytes() for one in samples), _pack(snapshot.answers)]
     header = _HEADER.pack(_MAGIC, _VERSION, len(text), *map(len, sections))
     return [header, text, *sections, _mac(key, header, text, sections)]
 
@@ -105,7 +108,7 @@ def unpack_stream(blob: bytes, model_sha256: str, offer: Offer, key: bytes) -> S
     if facts.get("model_sha256") != model_sha256:
         raise SnapshotError("stream snapshot model sha256", quoted(facts.get("model_sha256")), model_sha256)
     settings = _settings(_object(facts, "settings"), offer)
-    pending, intake, outlet = (_samples(section) for section in sections[2:5])
+    pending, intake, outlet = (_samples(section) for section in sections[3:6])
     if len(pending) >= offer.frame_samples:
         raise SnapshotError("stream snapshot pending samples", str(len(pending)), f"less than {offer.frame_samples}")
     state = StreamState(
@@ -114,15 +117,15 @@ def unpack_stream(blob: bytes, model_sha256: str, offer: Offer, key: bytes) -> S
         pending=pending,
         intake=ResamplerState(*_pair(facts, "intake"), intake),
         outlet=ResamplerState(*_pair(facts, "outlet"), outlet),
-        encoder=_expected(sections[0], "encoder", settings, "decode"),
-        decoder=_expected(sections[1], "decoder", settings, "encode"),
+        **_parts(sections[:_MODEL_SECTIONS], settings, offer),
+        text_pending=_text_pending(facts),
     )
     lineage = _filled(Lineage, facts, "lineage")
     try:
         checked_stream_id(lineage.stream_id)
     except ValueError as cause:
         raise SnapshotError("stream snapshot lineage.stream_id", quoted(lineage.stream_id), "32 hexadecimal digits") from cause
-    return StreamSnapshot(lineage, state, list(_answers(sections[5])), _pair(facts, "freed", least=NOTHING))
+    return StreamSnapshot(lineage, state, list(_answers(sections[6])), _pair(facts, "freed", least=NOTHING))
 
 
 def _split(blob: bytes, key: bytes) -> tuple[bytes, list[bytes]]:
@@ -148,14 +151,28 @@ def _split(blob: bytes, key: bytes) -> tuple[bytes, list[bytes]]:
 def _mac(key: bytes, header: bytes, facts: bytes, sections: list[bytes]) -> bytes:
     signature = hmac.new(key, header + facts, hashlib.sha256)
     for index, section in enumerate(sections):
-        signature.update(section[-_DIGEST_BYTES:] if index < _CODEC_SECTIONS else section)
+        signature.update(section[-_DIGEST_BYTES:] if index < _MODEL_SECTIONS else section)
     return signature.digest()
 
 
-def _expected(section: bytes, name: str, settings: StreamSettings, mode_without: str) -> bytes:
-    if bool(section) == (settings.mode == mode_without):
-        raise SnapshotError(f"stream snapshot {name}", f"{len(section)} bytes", f"what mode {settings.mode} needs")
-    return section
+def _parts(sections: list[bytes], settings: StreamSettings, offer: Offer) -> dict[str, Any]:
+    """Name the snapshots of the models' sessions, and check that there are those that the mode needs."""
+    parts = dict(zip(("encoder", "decoder", "language"), sections, strict=True))
+    for name, section in parts.items():
+        if bool(section) != (name in offer.parts_of(settings.mode)):
+            raise SnapshotError(f"stream snapshot {name}", f"{len(section)} bytes", f"what mode {settings.mode} needs")
+    return parts
+
+
+def _text_pending(facts: dict[str, object]) -> bytes:
+    value = facts.get("text_pending")
+    try:
+        pending = bytes.fromhex(value) if isinstance(value, str) else None
+    except ValueError:
+        pending = None
+    if pending is None or len(pending) > _MOST_TEXT_BYTES:
+        raise SnapshotError("stream snapshot text_pending", quoted(value), f"at most {_MOST_TEXT_BYTES} bytes, in hexadecimal")
+    return pending
 
 
 def _parsed(text: bytes) -> dict[str, object]:
