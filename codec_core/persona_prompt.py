@@ -67,7 +67,9 @@ def system_tokens(tokenizer: TextTokenizer | None, prompt: str) -> list[int]:
 
     """
     if tokenizer is None:
-        raise SettingError("prompt", "a model file without a text tokenizer", "one made by `mimi convert --tokenizer FILE.model`")
+        raise SettingError(
+            "prompt", "a model file without a text tokenizer", "one made by `mimi convert --tokenizer FILE.model`"
+        )
     return tokenizer.encode(f"<system> {prompt.strip()} <system>")
 
 

@@ -31,8 +31,8 @@ _TIMES: Final = ("audio_delay_seconds", "audio_silence_prefix_seconds")
 class Spoken:
     """What a model says in one frame.
 
-    ``token`` is the id of its text, ``text`` what that adds to the text: often nothing. ``pcm``, float32 [frame_samples], is its
-    sound; None of a model without codes of its own.
+    ``token`` is the id of its text, ``text`` what that adds to the text: often nothing. ``pcm``, float32 [frame_samples], is
+    its sound; None of a model without codes of its own.
     """
 
     token: int
@@ -42,7 +42,7 @@ class Spoken:
 
 @dataclass(frozen=True)
 class SpeechTimes:
-    """When a model that recognises speech writes, in seconds: ``delay_s`` after it heard; it wants ``prefix_s`` of silence first."""
+    """When a model that recognises speech writes: ``delay_s`` after it heard; and it wants ``prefix_s`` of silence first."""
 
     delay_s: float = 0.0
     prefix_s: float = 0.0
@@ -62,7 +62,9 @@ def require_fitting(codec: ModelInfo, language: LanguageModelInfo) -> None:
     """
     name = f"language model {language.name!r}"
     if not language.user_levels:
-        raise ModelContractError(f"{name}: user's codebooks", "none: it hears nobody", "a model that hears, not one that reads out")
+        raise ModelContractError(
+            f"{name}: user's codebooks", "none: it hears nobody", "a model that hears, not one that reads out"
+        )
     if language.codebook_entries != codec.codebook_entries:
         expected = f"{codec.codebook_entries}, as the codec {codec.name!r} has: the two belong together"
         raise ModelContractError(f"{name}: codes of a codebook", f"{language.codebook_entries}", expected)

@@ -37,8 +37,8 @@ class StreamState:
     """A stream between two of its frames.
 
     ``pending`` are samples at 24 kHz that fill no frame yet; ``encoder``, ``decoder`` and ``language`` are snapshots of the
-    models' sessions, empty where the mode has none; ``text_pending`` are bytes of a letter that is not complete. An audio sample
-    of which only some bytes have come is not part of it.
+    models' sessions, empty where the mode has none; ``text_pending`` are bytes of a letter that is not complete. An audio
+    sample of which only some bytes have come is not part of it.
     """
 
     settings: StreamSettings

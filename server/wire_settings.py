@@ -208,13 +208,17 @@ def _sampling(fields: Mapping[str, object], usual: LanguageOffer | None, from_te
     return {
         "seed": _integer(fields, "seed", 0, SEED_RANGE if talks else (0, 0), from_text),
         "text_temperature": _temperature(fields, "text_temperature", usual, from_text, legal=talks),
-        "text_top_k": _integer(fields, "text_top_k", getattr(usual, "text_top_k", 0), TOP_K_RANGE if talks else (0, 0), from_text),
+        "text_top_k": _integer(
+            fields, "text_top_k", getattr(usual, "text_top_k", 0), TOP_K_RANGE if talks else (0, 0), from_text
+        ),
         "temperature": _temperature(fields, "temperature", usual, from_text, legal=speaks),
         "top_k": _integer(fields, "top_k", getattr(usual, "top_k", 0), TOP_K_RANGE if speaks else (0, 0), from_text),
     }
 
 
-def _temperature(fields: Mapping[str, object], name: str, usual: LanguageOffer | None, from_text: bool, *, legal: bool) -> float:
+def _temperature(
+    fields: Mapping[str, object], name: str, usual: LanguageOffer | None, from_text: bool, *, legal: bool
+) -> float:
     value = fields.get(name, getattr(usual, name, 0))
     if from_text and isinstance(value, str) and _DECIMAL.fullmatch(value):
         value = float(value)
@@ -262,7 +266,9 @@ def _integer(fields: Mapping[str, object], name: str, default: int, legal: tuple
     if from_text and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 10:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise SettingError(name, found=quoted(value), expected=f"a whole number from {low} to {high}" if low < high else f"{low}")
+        raise SettingError(
+            name, found=quoted(value), expected=f"a whole number from {low} to {high}" if low < high else f"{low}"
+        )
     return value
 
 
