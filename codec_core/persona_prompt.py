@@ -1,14 +1,15 @@
 """Who a PersonaPlex model is to be: a voice and a text that it is given as if it had lived them, before it hears anybody.
 
-A prompt is a run of frames in which both sides are settled: the model's sound is that of a recording (the voice) and then silence,
-its text is padding and then the prompt's tokens, one a frame, and the user is a steady tone that stands for nobody speaking.
+A prompt is a run of frames in which both sides are settled: the model's sound is that of a recording (the voice) and then
+silence, its text is padding and then the prompt's tokens, one a frame, and the user is a steady tone that stands for nobody
+speaking.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ _MOST_CODE: Final = max(SILENCE + TONE)
 
 @dataclass(frozen=True)
 class PromptFrames:
-    """A prompt: ``text`` int32 [frames]; ``own`` and ``user`` int32 [frames, 8], codes of the model's side and of the user's."""
+    """A prompt: ``text`` int32 [frames]; ``own`` and ``user`` int32 [frames, 8], codes of the model's side and the user's."""
 
     text: NDArray[np.int32]
     own: NDArray[np.int32]
@@ -90,29 +91,46 @@ def prompt_frames(voice_codes: NDArray[np.int32], tokens: Sequence[int], padding
     return PromptFrames(text, own, np.tile(np.asarray(TONE, np.int32), (len(text), 1)))
 
 
+@dataclass(frozen=True)
+class PromptSteps:
+    """What the steps of a prompt are given: ``text`` int32 [steps], ``codes`` and ``user`` int32 [steps, 8].
+
+    Only in the last of them are tokens left to the model, :data:`~codec_core.language_session.FREE`.
+    """
+
+    text: NDArray[np.int32]
+    codes: NDArray[np.int32]
+    user: NDArray[np.int32]
+
+
+def prompt_steps(frames: PromptFrames, delays_steps: Sequence[int]) -> PromptSteps:
+    """Lay a prompt out in steps: each settles the tokens that the next one reads, each level by its delay later than the text.
+
+    The last step settles only what the prompt says of it: the text and the codes without delay are the model's own already,
+    and it goes on from them.
+
+    Args:
+        frames: the prompt.
+        delays_steps: of the model's own levels.
+
+    """
+    count = len(frames)
+    following = np.arange(1, count + 1)
+    text = np.append(frames.text[1:], FREE).astype(np.int32)
+    codes = np.full((count, len(delays_steps)), FREE, np.int32)
+    for level, delay in enumerate(delays_steps):
+        frame = np.maximum(following - delay, 0)
+        codes[frame < count, level] = frames.own[frame[frame < count], level]
+    return PromptSteps(text, codes, frames.user)
+
+
 def run_prompt(session: LanguageSession, frames: PromptFrames) -> None:
     """Have a new session live through a prompt; it then stands behind it, ready for the user's first frame.
-
-    The last step settles only what the prompt says of it: the text and the codes without delay are the model's own already, and
-    it goes on from them.
 
     Raises:
         CodecError: as :meth:`~codec_core.LanguageSession.step`.
 
     """
-    delays = session.info.delays_steps[1 : 1 + session.info.own_levels]
-    for index in range(len(frames)):
-        session.step(frames.user[index], Given(text=_text(frames, index + 1), codes=_codes(frames, index + 1, delays)))
-
-
-def _text(frames: PromptFrames, at: int) -> int:
-    return int(frames.text[at]) if at < len(frames) else FREE
-
-
-def _codes(frames: PromptFrames, at: int, delays: Sequence[int]) -> list[int]:
-    """Return what the step that chooses position ``at`` is given: each level's code of the frame its delay leaves it at."""
-    chosen: list[Any] = []
-    for level, delay in enumerate(delays):
-        frame = max(0, at - delay)
-        chosen.append(int(frames.own[frame, level]) if frame < len(frames) else FREE)
-    return chosen
+    steps = prompt_steps(frames, session.info.delays_steps[1 : 1 + session.info.own_levels])
+    for text, codes, user in zip(steps.text, steps.codes, steps.user, strict=True):
+        session.step(user, Given(text=int(text), codes=codes))

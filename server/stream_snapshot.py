@@ -1,14 +1,17 @@
 """Snapshots of whole streams: what a replica needs to go on with one that it has never seen.
 
-Little-endian, version 2::
+Little-endian, version 1::
 
     8 bytes   "MIMISTRM"
     u32       version
     u32       bytes of the facts
-    u64[7]    bytes of each section
+    u64[6]    bytes of each section
     u8[]      facts: JSON, identity, settings and counters
-    u8[]      sections: encoder, decoder, language (snapshots of codec_core), pending, intake, outlet (f32[]), answers
+    u8[]      sections: encoder, decoder (snapshots of codec_core), pending, intake, outlet (f32[]), answers
     32 bytes  HMAC-SHA256
+
+A stream of mode ``talk`` has version 2: one more section, the language model's snapshot, and one more fact, the bytes of a
+letter that is not complete. Others stay what they were, so that a service which knows no such mode goes on with them.
 
 The HMAC covers header, facts, answers and samples, and of codec_core's snapshots the sha256 at their end, against which the
 library checks them: megabytes are hashed once. Sizes are checked before anything is read, the HMAC before anything is parsed.
@@ -34,12 +37,15 @@ from server.resampling import ResamplerState
 from server.snapshot_store import checked_stream_id
 from server.stream_state import StreamCounters, StreamState
 from server.wire_settings import Offer, StreamSettings, parse_settings, quoted
+from server.wire_talk import SAMPLING_SETTINGS
 
 _MAGIC: Final = b"MIMISTRM"
-_VERSION: Final = 2
-_SECTIONS: Final = 7
-_MODEL_SECTIONS: Final = 3
-_HEADER: Final = struct.Struct(f"<8sII{_SECTIONS}Q")
+_START: Final = struct.Struct("<8sI")
+_HEADER: Final = struct.Struct("<8sII6Q")
+_HEADERS: Final = {1: _HEADER, 2: struct.Struct("<8sII7Q")}
+"""By version."""
+_MODEL_SECTIONS: Final = (0, 1, 6)
+"""Encoder, decoder and language model."""
 _ANSWER: Final = struct.Struct("<BIqI")
 _BETWEEN: Final = -2
 """Stands for the sequence of an answer that has none."""
@@ -77,22 +83,24 @@ class StreamSnapshot:
 
 def pack_stream(snapshot: StreamSnapshot, model_sha256: str, key: bytes) -> list[bytes]:
     """Make the snapshot's bytes, in pieces to be written one after the other."""
-    state = snapshot.state
-    facts = {
+    state, talks = snapshot.state, snapshot.state.settings.mode == "talk"
+    facts: dict[str, Any] = {
         "lineage": asdict(snapshot.lineage),
         "model_sha256": model_sha256,
-        "settings": asdict(state.settings),
+        "settings": {name: value for name, value in asdict(state.settings).items() if talks or name not in SAMPLING_SETTINGS},
         "counters": asdict(state.counters),
         "intake": [state.intake.first_sample, state.intake.taken_samples],
         "outlet": [state.outlet.first_sample, state.outlet.taken_samples],
         "freed": list(snapshot.freed),
-        "text_pending": state.text_pending.hex(),
     }
+    if talks:
+        facts["text_pending"] = state.text_pending.hex()
     text = json.dumps(facts, separators=(",", ":")).encode()
     samples = (state.pending, state.intake.heard, state.outlet.heard)
-    parts = (state.encoder, state.decoder, state.language)
-    sections = [*parts, *(one.astype("<f4").tobytes() for one in samples), _pack(snapshot.answers)]
-    header = _HEADER.pack(_MAGIC, _VERSION, len(text), *map(len, sections))
+    sections = [state.encoder, state.decoder, *(one.astype("<f4").tobytes() for one in samples), _pack(snapshot.answers)]
+    sections += [state.language] * talks
+    version = 1 + talks
+    header = _HEADERS[version].pack(_MAGIC, version, len(text), *map(len, sections))
     return [header, text, *sections, _mac(key, header, text, sections)]
 
 
@@ -108,7 +116,7 @@ def unpack_stream(blob: bytes, model_sha256: str, offer: Offer, key: bytes) -> S
     if facts.get("model_sha256") != model_sha256:
         raise SnapshotError("stream snapshot model sha256", quoted(facts.get("model_sha256")), model_sha256)
     settings = _settings(_object(facts, "settings"), offer)
-    pending, intake, outlet = (_samples(section) for section in sections[3:6])
+    pending, intake, outlet = (_samples(section) for section in sections[2:5])
     if len(pending) >= offer.frame_samples:
         raise SnapshotError("stream snapshot pending samples", str(len(pending)), f"less than {offer.frame_samples}")
     state = StreamState(
@@ -117,7 +125,7 @@ def unpack_stream(blob: bytes, model_sha256: str, offer: Offer, key: bytes) -> S
         pending=pending,
         intake=ResamplerState(*_pair(facts, "intake"), intake),
         outlet=ResamplerState(*_pair(facts, "outlet"), outlet),
-        **_parts(sections[:_MODEL_SECTIONS], settings, offer),
+        **_parts([sections[index] for index in _MODEL_SECTIONS], settings, offer),
         text_pending=_text_pending(facts),
     )
     lineage = _filled(Lineage, facts, "lineage")
@@ -125,33 +133,38 @@ def unpack_stream(blob: bytes, model_sha256: str, offer: Offer, key: bytes) -> S
         checked_stream_id(lineage.stream_id)
     except ValueError as cause:
         raise SnapshotError("stream snapshot lineage.stream_id", quoted(lineage.stream_id), "32 hexadecimal digits") from cause
-    return StreamSnapshot(lineage, state, list(_answers(sections[6])), _pair(facts, "freed", least=NOTHING))
+    return StreamSnapshot(lineage, state, list(_answers(sections[5])), _pair(facts, "freed", least=NOTHING))
 
 
 def _split(blob: bytes, key: bytes) -> tuple[bytes, list[bytes]]:
     least = _HEADER.size + _DIGEST_BYTES
     if len(blob) < least:
         raise SnapshotError("stream snapshot size", f"{len(blob)} bytes", f"at least {least}")
-    magic, version, facts_bytes, *section_bytes = _HEADER.unpack_from(blob)
+    magic, version = _START.unpack_from(blob)
     if magic != _MAGIC:
         raise SnapshotError("stream snapshot magic", repr(magic), repr(_MAGIC))
-    if version != _VERSION:
-        raise SnapshotError("stream snapshot version", str(version), str(_VERSION))
+    if version not in _HEADERS:
+        raise SnapshotError("stream snapshot version", str(version), " or ".join(map(str, _HEADERS)))
+    header = _HEADERS[version]
+    least = header.size + _DIGEST_BYTES
+    if len(blob) < least:
+        raise SnapshotError("stream snapshot size", f"{len(blob)} bytes", f"at least {least}")
+    _, _, facts_bytes, *section_bytes = header.unpack_from(blob)
     if facts_bytes > _FACTS_MAX_BYTES or least + facts_bytes + sum(section_bytes) != len(blob):
         raise SnapshotError("stream snapshot size", f"{len(blob)} bytes", "the sum of what its header lists")
-    parts, start = [], _HEADER.size
+    parts, start = [], header.size
     for size in (facts_bytes, *section_bytes):
         parts.append(blob[start : start + size])
         start += size
-    if not hmac.compare_digest(_mac(key, blob[: _HEADER.size], parts[0], parts[1:]), blob[-_DIGEST_BYTES:]):
+    if not hmac.compare_digest(_mac(key, blob[: header.size], parts[0], parts[1:]), blob[-_DIGEST_BYTES:]):
         raise SnapshotError("stream snapshot signature", "another one", "that of this service's secret: damaged or foreign")
-    return parts[0], parts[1:]
+    return parts[0], parts[1:] + [b""] * (len(_HEADERS) - version)
 
 
 def _mac(key: bytes, header: bytes, facts: bytes, sections: list[bytes]) -> bytes:
     signature = hmac.new(key, header + facts, hashlib.sha256)
     for index, section in enumerate(sections):
-        signature.update(section[-_DIGEST_BYTES:] if index < _MODEL_SECTIONS else section)
+        signature.update(section[-_DIGEST_BYTES:] if index in _MODEL_SECTIONS else section)
     return signature.digest()
 
 
@@ -165,7 +178,7 @@ def _parts(sections: list[bytes], settings: StreamSettings, offer: Offer) -> dic
 
 
 def _text_pending(facts: dict[str, object]) -> bytes:
-    value = facts.get("text_pending")
+    value = facts.get("text_pending", "")
     try:
         pending = bytes.fromhex(value) if isinstance(value, str) else None
     except ValueError:

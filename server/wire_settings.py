@@ -12,7 +12,7 @@ from typing import Any
 
 from codec_core.errors import SettingError
 from server.errors import NotOfferedError
-from server.wire_talk import SEED_RANGE, TEMPERATURE_RANGE, TOP_K_RANGE, LanguageOffer, parts_of
+from server.wire_talk import SAMPLING_SETTINGS, SEED_RANGE, TEMPERATURE_RANGE, TOP_K_RANGE, LanguageOffer, parts_of
 
 MODES = ("encode", "decode", "echo", "talk")
 """The last of them only where the service has a language model."""
@@ -44,11 +44,7 @@ STREAM_SETTINGS = (
     "pace",
     "stats",
     "pre_skip",
-    "seed",
-    "text_temperature",
-    "text_top_k",
-    "temperature",
-    "top_k",
+    *SAMPLING_SETTINGS,
 )
 ENCODE_CLIP_SETTINGS = ("levels", "format", "sample_rate", "channels", "numerics")
 RAW_CLIP_SETTINGS = ("format", "sample_rate", "channels")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+SAMPLING_SETTINGS = ("seed", "text_temperature", "text_top_k", "temperature", "top_k")
 SEED_RANGE = (0, (1 << 32) - 1)
 TEMPERATURE_RANGE = (0.001, 1000.0)
 """Besides 0, which is greedy."""

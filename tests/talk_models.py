@@ -15,7 +15,7 @@ from tests.lm_sources import train_tokenizer, write_checkpoint
 KINDS: Final[dict[str, dict[str, Any]]] = {
     "converses": LM_CONFIGS["a"],
     "lags": LM_CONFIGS["h"],
-    "writes": LM_CONFIGS["s"] | {"stt_config": {"audio_delay_seconds": 0.5, "audio_silence_prefix_seconds": 0.08}},
+    "writes": LM_CONFIGS["s"] | {"stt_config": {"audio_delay_seconds": 0.5, "audio_silence_prefix_seconds": 0.25}},
     "reads_out": LM_CONFIGS["c"],
     "persona": LM_CONFIGS["a"]
     | {"n_q": 16, "dep_q": 16, "model_type": "personaplex", "delays": [0, *[0, *[1] * 7] * 2], "context": 96},

@@ -69,9 +69,9 @@ def command(
 ) -> None:
     """Stream a file or a microphone to a service, and keep what comes back.
 
-    Sound becomes codes, or with a .wav output the sound that its codes stand for; codes become sound. With --talk a language model
-    answers, in text on standard output and sound in the .wav. A lost connection is made again, and the stream goes on where it
-    was. Ctrl-C ends the input; what was sent is still answered and written.
+    Sound becomes codes, or with a .wav output the sound that its codes stand for; codes become sound. With --talk a language
+    model answers, in text on standard output and sound in the .wav. A lost connection is made again, and the stream goes on
+    where it was. Ctrl-C ends the input; what was sent is still answered and written.
     """
     is_sound = output is not None and output.suffix.lower() == WAV_SUFFIX
     if output is not None and source not in (STANDARD_INPUT, MICROPHONE):

@@ -106,7 +106,7 @@ def _talk(request: _Request, models: TalkModels, choices: Choices) -> dict[str, 
         started_s = time.monotonic()
         session = new_session(models, choices)
         with progress.shown():
-            heard = talk_through(models, session, recording, progress, writer, sink)
+            heard = talk_through(models, session, recording, progress=progress, writer=writer, sink=sink)
         taken_s = time.monotonic() - started_s
     for warning in heard.warnings:
         print_warning(warning)

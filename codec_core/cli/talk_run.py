@@ -82,6 +82,7 @@ def talk_through(
     models: TalkModels,
     session: LanguageSession,
     recording: Recording,
+    *,
     progress: TalkProgress,
     writer: SoundWriter | None,
     sink: TextSink,

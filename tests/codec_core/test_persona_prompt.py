@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from codec_core.persona_prompt import (
     TONE,
     PromptFrames,
     prompt_frames,
+    prompt_steps,
     require_prompts,
     run_prompt,
     system_tokens,
@@ -83,19 +83,11 @@ def test_every_step_reads_what_the_published_program_reads(persona: LanguageMode
         if name == "emb":
             read.append(values.reshape(-1).copy())
 
-    steps: list[tuple[Any, Given]] = []
-
-    class Recorder:
-        def __init__(self) -> None:
-            self.info = info
-
-        def step(self, user: Any, given: Given) -> None:
-            steps.append((user, given))
-
-    run_prompt(Recorder(), frames)  # type: ignore[arg-type]
+    steps = prompt_steps(frames, info.delays_steps[1:9])
     live = np.arange(8) * 7
-    for user, given in [*steps, (live, Given())]:
-        answer = session.step(user, given, watch)
+    for text, codes, user in zip(steps.text, steps.codes, steps.user, strict=True):
+        session.step(user, Given(text=int(text), codes=codes), watch)
+    answer = session.step(live, observer=watch)
     ring = PublishedRing(info.delays_steps, [info.text_entries, *[2048] * 16])
     tables = Tables(path)
     for index in range(len(frames) + 1):

@@ -37,7 +37,7 @@ def test_it_is_the_librarys_calls(kind: str, talk_model_path, default_model, pcm
     heard = [one.pcm for one in said if one.pcm is not None]
     assert np.array_equal(np.concatenate([np.empty(0, np.float32), *heard]), sound)
     text = "".join(one.text for one in said) + talk.transcript.flush()
-    stream = tokenizer.stream()
+    stream = Transcript(tokenizer, 3)
     assert text == "".join(stream.push(token) for token in tokens) + stream.flush()
 
 
@@ -92,5 +92,5 @@ def test_words_begin_at_their_first_piece() -> None:
 
 
 def test_times_of_a_model_that_recognises_speech(talk_model_path) -> None:
-    assert SpeechTimes.of(GgufFile(talk_model_path("writes"))) == SpeechTimes(0.5, 0.08)
+    assert SpeechTimes.of(GgufFile(talk_model_path("writes"))) == SpeechTimes(0.5, 0.25)
     assert SpeechTimes.of(GgufFile(talk_model_path("converses"))) == SpeechTimes()

@@ -1,4 +1,4 @@
-"""Mode talk of a running service, with the embedded codec: the bits of the library's own calls, whatever happens to the line."""
+"""Mode talk of a running service, with the embedded codec: the bits of the library's calls, whatever happens to the line."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import soundfile
 from codec_core import LanguageModel, Sampling
 from codec_core.client import Stream, StreamSettings
 from codec_core.pcm import to_int16
+from codec_core.talk import Transcript
 from codec_core.text_tokenizer import TextTokenizer
 from server.wire_messages import KIND_PCM
 from tests.talk_models import direct_answer
@@ -64,8 +65,8 @@ class Answers:
 
     def __init__(self, codec: Any, language: LanguageModel, tokenizer: TextTokenizer | None, question: np.ndarray) -> None:
         self.tokens, self.sound = direct_answer(codec, language, whole(question), Sampling(seed=9))
-        stream = None if tokenizer is None else tokenizer.stream()
-        self.pieces = [stream.push(token) if stream is not None else "" for token in self.tokens]
+        transcript = Transcript(tokenizer, 3)
+        self.pieces = [transcript.push(token) for token in self.tokens]
 
     def require(self, texts: list[dict[str, Any]], sound: np.ndarray) -> None:
         said = [text for text in texts if text["type"] == "text"]

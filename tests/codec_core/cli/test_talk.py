@@ -17,7 +17,7 @@ from codec_core.pcm import to_int16
 from codec_core.persona_prompt import prompt_frames, run_prompt, system_tokens
 from codec_core.synth import PRESETS, write_synthetic
 from codec_core.synth_tensors import SynthPreset
-from codec_core.talk import Talk, Words
+from codec_core.talk import Talk, Transcript, Words
 from codec_core.text_tokenizer import TextTokenizer
 from tests.talk_models import direct_answer
 
@@ -49,7 +49,7 @@ def test_sound_and_text_are_those_of_the_library(mimi, question, talk_model_path
     written, rate = soundfile.read(output, dtype="int16")
     assert (rate, len(written)) == (24_000, SAMPLES + 4800)
     assert np.array_equal(written, to_int16(sound)[: SAMPLES + 4800])
-    stream = TextTokenizer.open(path).stream()
+    stream = Transcript(TextTokenizer.open(path), 3)
     text = "".join(stream.push(token) for token in tokens) + stream.flush()
     assert outcome.output.strip() == text.strip()
     assert "times real time" in outcome.errors
@@ -61,13 +61,13 @@ def test_a_model_that_only_writes(mimi, question, tmp_path, talk_model_path, def
     path = talk_model_path("writes")
     outcome = mimi("talk", question, "-l", path, "--text", tmp_path / "said.txt")
     assert outcome.status == 0, outcome.errors
-    prefix, delay = 1920, 12_000
+    prefix, delay = 6_000, 12_000
     pcm = np.pad(heard(question)[:SAMPLES], (prefix, delay + 24_000))
     tokens, sound = direct_answer(default_model, LanguageModel.open(path), np.pad(pcm, (0, -len(pcm) % 1920)))
     assert not len(sound)
-    stream, words, expected = TextTokenizer.open(path).stream(), Words(), []
+    stream, words, expected = Transcript(TextTokenizer.open(path), 3), Words(), []
     for index, token in enumerate(tokens):
-        expected += words.push(stream.push(token), max(0.0, index * 0.08 - 0.08 - 0.5))
+        expected += words.push(stream.push(token), max(0.0, index * 0.08 - 0.25 - 0.5))
     expected += words.push(stream.flush(), expected[-1][0])
     expected += words.flush()
     assert (tmp_path / "said.txt").read_text() == "".join(f"{at_s:.2f}\t{word}\n" for at_s, word in expected)
