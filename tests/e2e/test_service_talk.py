@@ -26,7 +26,7 @@ from server.wire_messages import KIND_PCM
 from tests.talk_models import direct_answer
 
 FRAME_SAMPLES = 1920
-FRAMES = 10
+FRAMES = 8
 QUERY = "mode=talk&format=f32le&seed=9"
 
 
@@ -170,17 +170,11 @@ async def test_a_stream_moves_to_another_process(replica, resuming, question, an
     await client.send(connection, 9_000)
     checkpoint = await client.until(connection, "checkpoint")
     assert checkpoint["position"] > 0
-    await client.send(connection, 9_000)
     first.process.send_signal(signal.SIGTERM)
     assert (await client.until(connection, "error"))["code"] == "draining"
     await connection.wait_closed()
     assert first.process.wait(timeout=60) == 0
     assert len(list((tmp_path / "store").glob("*.stream"))) == 1
-    other = replica("--model", "default", "--language-model", str(talk_model_path("lags")))
-    with pytest.raises(ConnectionRefusedError, match="sha256"):
-        await client.open(other)
-    assert other.stop() == 0
-    client.texts.pop()
     second = replica(*options)
     await client.finish(second)
     answers.require(client.texts, client.pcm("<f4"))
@@ -239,7 +233,7 @@ async def test_it_is_described_and_counted(talking, language) -> None:
 @pytest.mark.parametrize(
     ("query", "code", "message"),
     [
-        ("mode=talk&levels=8", "setting", "a whole number"),
+        ("mode=talk&levels=8", "setting", "found 8, expected 4"),
         ("mode=talk&temperature=x", "setting", "0, or 0.001 .. 1000"),
         ("mode=talk&temperature=0.0001", "setting", "0, or 0.001 .. 1000"),
         ("mode=talk&seed=4294967296", "setting", "a whole number from 0 to 4294967295"),
@@ -281,10 +275,3 @@ async def test_a_model_that_only_writes(run_service, stream, question, *, talk_m
         assert not client.frames
         async with stream(service, "mode=talk&temperature=0.5") as client:
             assert (await client.until("error"))["subject"] == "temperature"
-
-
-def test_a_model_that_hears_nobody_is_refused_at_the_start(talk_model_path, tmp_path) -> None:
-    command = [sys.executable, "-P", "-m", "server", "--port", "0", "--language-model", str(talk_model_path("reads_out"))]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1
-    assert "none: it hears nobody" in done.stderr

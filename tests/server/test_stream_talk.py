@@ -139,6 +139,18 @@ def test_a_snapshot_of_a_service_that_cannot_talk(tiny_model, offer) -> None:
         unpack_stream(blob, info.sha256, silent, KEY)
 
 
+async def test_a_snapshot_of_another_language_model(talking, tiny_model, talk_model_path) -> None:
+    state = talking.session.capture()
+    other = Language.open(talk_model_path("persona", 32), tiny_model, 1, None)
+    with pytest.raises(SnapshotError):
+        Talking(state, tiny_model, other)
+
+
+def test_a_model_that_hears_nobody(talk_model_path, tiny_model) -> None:
+    with pytest.raises(ModelContractError, match="none: it hears nobody"):
+        Language.open(talk_model_path("reads_out", 32), tiny_model, 1, None)
+
+
 def test_a_model_for_another_codec(talk_model_path, tiny_model) -> None:
     with pytest.raises(ModelContractError, match="found 1024, expected 32"):
         Language.open(talk_model_path("converses"), tiny_model, 1, None)
