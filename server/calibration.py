@@ -28,8 +28,8 @@ async def calibrate(executor: CodecExecutor, model: CodecModel, language: Langua
 
     What is measured are streams whose attention has as much to look at as it ever will: new ones cost a fifth less, and by that
     more would be let in than can stay. The measuring runs on as many threads as the executor's workers, since they share the
-    machine's memory. A language model's streams are new ones: filling its attention would take minutes, and what it adds then is
-    seen by the steps themselves.
+    machine's memory. A language model's streams are new ones: filling its attention would take minutes, and what it adds then
+    shows in the steps themselves.
     """
     state = await asyncio.to_thread(_long_stream, model)
     for step in (ENCODE, DECODE):
