@@ -15,7 +15,8 @@ from codec_core.language_session import FREE, GREEDY, LanguageSession
 from codec_core.talk import require_fitting
 from codec_core.text_tokenizer import TextTokenizer
 from server.batch_schedule import Array
-from server.wire_settings import LanguageOffer, StreamSettings
+from server.wire_settings import StreamSettings
+from server.wire_talk import LanguageOffer
 
 
 @dataclass(frozen=True)
