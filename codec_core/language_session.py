@@ -78,6 +78,11 @@ class LanguageSession(ExclusiveSession[_ext.LanguageSession]):
         return f"<LanguageSession of {self.info.name}: {self.position_steps} steps>"
 
     @property
+    def levels(self) -> int:
+        """Codebooks of the model's own: how many codes a step gives; 0 where it has none."""
+        return self.info.own_levels
+
+    @property
     def position_steps(self) -> int:
         """Steps since the start or the last reset."""
         return self.native.position_steps

@@ -140,6 +140,15 @@ class TextStream:
         self._unprinted = frozenset(unprinted)
         self._pending = b""
 
+    @property
+    def pending(self) -> bytes:
+        """Bytes of a letter that is not complete, at most three."""
+        return self._pending
+
+    def restore(self, pending: bytes) -> None:
+        """Go on where another stream was whose :attr:`pending` this is."""
+        self._pending = pending
+
     def push(self, token: int) -> str:
         """Return what an id adds to the text: often nothing, as for the bytes of a letter that is not complete.
 

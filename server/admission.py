@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from server.batch_schedule import FRAME_S
-from server.codec_executor import DECODE, ENCODE
-from server.errors import OverloadedError
+from server.codec_executor import DECODE, ENCODE, LANGUAGE
+from server.errors import NotOfferedError, OverloadedError
 from server.step_cost import StepCost
 
 RESERVE = 0.15
@@ -34,8 +34,14 @@ Demand = tuple[tuple[str, int], ...]
 """What a stream asks of every frame's time: steps, each with its levels."""
 
 
-def demand_of(mode: str, levels: int) -> Demand:
-    """Return the demand of a stream of this mode: ``encode``, ``decode``, or ``echo``, which is both."""
+def demand_of(mode: str, levels: int, own_levels: int = 0) -> Demand:
+    """Return the demand of a stream of this mode: ``encode``, ``decode``, or ``echo``, which is both.
+
+    ``talk`` is an encoding stream, the steps of a language model and, where that has ``own_levels``, a decoding stream.
+    """
+    if mode == "talk":
+        steps = ((ENCODE, levels), (LANGUAGE, own_levels))
+        return (*steps, (DECODE, own_levels)) if own_levels else steps
     return tuple((step, levels) for step, without in ((ENCODE, "decode"), (DECODE, "encode")) if mode != without)
 
 
@@ -91,10 +97,13 @@ class Admission:
 
         Raises:
             OverloadedError: it would make frames late. The first one is always let in, however slow the machine.
+            NotOfferedError: it has steps of a language model, and would not be in time even by itself.
 
         """
-        if self._policy == "measured" and self._streams.total() and not unasked:
-            self._check(demand)
+        if self._policy == "measured" and not unasked:
+            self._require_real_time(demand)
+            if self._streams.total():
+                self._check(demand)
         self._streams.update(demand)
 
     def release(self, demand: Demand) -> None:
@@ -140,6 +149,15 @@ class Admission:
         """Late frames among those of the last moments."""
         self._forget()
         return self._late / len(self._frames) if self._late >= LEAST_LATE_FRAMES else 0.0
+
+    def _require_real_time(self, demand: Demand) -> None:
+        """Refuse to talk where the machine cannot: a conversation that falls further behind is none."""
+        frame_s = sum(self._cost.predict_s(step, 1) for step, _ in demand)
+        most_s = min(FRAME_S, self._most_latency_s)
+        if frame_s > most_s and any(step == LANGUAGE for step, _ in demand):
+            found = f"'talk', of which a frame takes {frame_s * 1000:.0f} ms here"
+            expected = f"at most {most_s * 1000:.0f} ms; `mimi talk` answers a recording, however long it takes"
+            raise NotOfferedError("mode", found, expected)
 
     def _check(self, demand: Demand) -> None:
         if self.late_share > LATE_SHARE:

@@ -26,6 +26,7 @@ from server.access import Access, AccessMiddleware
 from server.api_keys import read_keys
 from server.cors import allow_origins
 from server.errors import MethodError, NotFoundError
+from server.language import Language
 from server.moshi_endpoint import moshi_router
 from server.refusal import refusal_response
 from server.service import ClientGoneError, build_service, start_service, stop_service, stream_capacity, version
@@ -47,8 +48,8 @@ CLIENT_CLOSED_REQUEST = 499
 log = logging.getLogger("mimi.server")
 
 
-def create_app(settings: Settings, model: CodecModel) -> FastAPI:
-    """Build the application around a loaded model.
+def create_app(settings: Settings, model: CodecModel, language: Language | None = None) -> FastAPI:
+    """Build the application around a loaded model, and a language model where streams of mode ``talk`` are wanted.
 
     Start-up runs the self-test, whose outcome ``/readyz`` reports, and measures the model; shutdown waits for the frames in the
     engine. Draining streams beforehand is the caller's: see :class:`server.process.DrainingServer`.
@@ -58,7 +59,7 @@ def create_app(settings: Settings, model: CodecModel) -> FastAPI:
         UnavailableError: a package that the store, or rooms for moshi-server's clients, need is not installed.
 
     """
-    service = build_service(settings, model)
+    service = build_service(settings, model, language)
     access = Access(read_keys(settings), SharedSecret(settings.secret))
 
     @asynccontextmanager

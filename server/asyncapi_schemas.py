@@ -21,6 +21,7 @@ from server.wire_settings import (
     STATS,
     STREAM_SETTINGS,
 )
+from server.wire_talk import SEED_RANGE, TEMPERATURE_RANGE, TOP_K_RANGE
 
 Schema = dict[str, Any]
 
@@ -35,6 +36,9 @@ def _words(legal: tuple[str, ...]) -> Schema:
 def _object(**properties: Schema) -> Schema:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
+
+_TEMPERATURE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": TEMPERATURE_RANGE[1]}
+_TOP_K: Final[Schema] = {"type": "integer", "minimum": TOP_K_RANGE[0], "maximum": TOP_K_RANGE[1]}
 
 SETTING_SCHEMAS: Final[dict[str, Schema]] = {
     "mode": _words(MODES),
@@ -58,6 +62,11 @@ SETTING_SCHEMAS: Final[dict[str, Schema]] = {
         "maximum": PRE_SKIP_RANGE[1],
         "default": PRE_SKIP_DEFAULT,
     },
+    "seed": {"type": "integer", "minimum": SEED_RANGE[0], "maximum": SEED_RANGE[1], "default": 0},
+    "text_temperature": _TEMPERATURE,
+    "text_top_k": _TOP_K,
+    "temperature": _TEMPERATURE,
+    "top_k": _TOP_K,
 }
 """By the name of the setting."""
 
@@ -72,6 +81,7 @@ FIELD_SCHEMAS: Final[dict[str, Schema]] = {
     "model": _object(name=TEXT, sha256=TEXT, weight_class=TEXT, numerics=TEXT),
     "settings": _object(**{name: SETTING_SCHEMAS[name] for name in STREAM_SETTINGS}),
     "codec": _object(sample_rate=COUNT, frame_samples=COUNT, frame_rate={"type": "number"}, codebook_entries=COUNT),
+    "language_model": _object(name=TEXT, sha256=TEXT, weight_class=TEXT, user_levels=COUNT, own_levels=COUNT),
     "credit_frames": COUNT,
     "delay_samples": COUNT,
     "limits": {"type": "object", "additionalProperties": COUNT},
@@ -92,6 +102,8 @@ FIELD_SCHEMAS: Final[dict[str, Schema]] = {
     "lag_ms": COUNT,
     "queued_frames": COUNT,
     "real_time_factor": {"type": "number", "minimum": 0},
+    "server.text.token": COUNT,
+    "text": TEXT,
     "server.warning.code": TEXT,
     "server.goaway.code": TEXT,
     "server.error.code": {"$ref": "#/components/schemas/errorCode"},
@@ -107,6 +119,7 @@ FIELD_SCHEMAS: Final[dict[str, Schema]] = {
 
 OPTIONAL_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "ready": (
+        "language_model",
         "epoch",
         "position",
         "next_sequence",

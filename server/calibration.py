@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from codec_core import CodecModel
+from codec_core import CodecModel, LanguageModel
 from codec_core.bench.streams import SteadyState
 from server.batch_schedule import FRAME_S
-from server.codec_executor import DECODE, ENCODE, CodecExecutor
+from server.codec_executor import DECODE, ENCODE, LANGUAGE, CodecExecutor
 
 SIZES: Final = (1, 2, 4, 8, 16)
 REPEATS: Final = 3
@@ -22,23 +23,30 @@ LONGEST_STEP_S: Final = 2 * FRAME_S
 """No larger batch is measured once a step takes this long: more could not be served anyway."""
 
 
-async def calibrate(executor: CodecExecutor, model: CodecModel) -> None:
+async def calibrate(executor: CodecExecutor, model: CodecModel, language: LanguageModel | None = None) -> None:
     """Run steps of several sizes and lay the executor's cost lines; takes some three seconds with the full-size model.
 
     What is measured are streams whose attention has as much to look at as it ever will: new ones cost a fifth less, and by that
     more would be let in than can stay. The measuring runs on as many threads as the executor's workers, since they share the
-    machine's memory.
+    machine's memory. A language model's streams are new ones: filling its attention would take minutes, and what it adds then
+    shows in the steps themselves.
     """
     state = await asyncio.to_thread(_long_stream, model)
     for step in (ENCODE, DECODE):
-        measured: list[tuple[int, float]] = []
-        for size in SIZES:
-            if size > executor.max_batch or (measured and measured[-1][1] > LONGEST_STEP_S):
-                break
-            runs = (asyncio.to_thread(_step_s, model, state, step, size) for _ in range(executor.workers))
-            times_s = await asyncio.gather(*runs)
-            measured.append((size, sum(times_s) / len(times_s)))
-        executor.cost.calibrate(step, measured)
+        await _measure(executor, step, partial(_step_s, model, state, step))
+    if language is not None:
+        await _measure(executor, LANGUAGE, partial(_language_step_s, language))
+
+
+async def _measure(executor: CodecExecutor, step: str, step_s: Callable[[int], float]) -> None:
+    """Lay the line of one direction, of which ``step_s`` times a step of so many sessions."""
+    measured: list[tuple[int, float]] = []
+    for size in SIZES:
+        if size > executor.max_batch or (measured and measured[-1][1] > LONGEST_STEP_S):
+            break
+        times_s = await asyncio.gather(*(asyncio.to_thread(step_s, size) for _ in range(executor.workers)))
+        measured.append((size, sum(times_s) / len(times_s)))
+    executor.cost.calibrate(step, measured)
 
 
 def _long_stream(model: CodecModel) -> SteadyState:
@@ -65,6 +73,20 @@ def _step_s(model: CodecModel, state: SteadyState, step: str, size: int) -> floa
         batch = frames[(rows + repeat) % len(frames)]
         started_s = time.perf_counter()
         run(sessions, batch)
+        times_s.append(time.perf_counter() - started_s)
+    for session in sessions:
+        session.close()
+    return min(times_s)
+
+
+def _language_step_s(model: LanguageModel, size: int) -> float:
+    """Time one step of a language model, likewise."""
+    sessions = [model.session() for _ in range(size)]
+    codes = np.arange(size * model.info.user_levels, dtype=np.int32).reshape(size, -1) % model.info.codebook_entries
+    times_s = []
+    for _ in range(REPEATS):
+        started_s = time.perf_counter()
+        model.step_batch(sessions, codes)
         times_s.append(time.perf_counter() - started_s)
     for session in sessions:
         session.close()

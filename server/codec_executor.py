@@ -21,7 +21,7 @@ from server.step_cost import StepCost
 
 __all__ = ["FRAME_MS", "CodecExecutor", "Engine", "ExecutorStats", "Session", "StepObserver"]
 
-ENCODE, DECODE = "encode_batch", "decode_batch"
+ENCODE, DECODE, LANGUAGE = "encode_batch", "decode_batch", "language_batch"
 SETTLING_TURNS = 4
 """Turns of the loop after a batch, in which those it answered hand in the frames they have: microseconds of waiting that
 keep a service at its limit from splitting into two halves, each of which pays for the weights."""
@@ -115,6 +115,10 @@ class CodecExecutor:
     async def decode(self, session: Session, codes: Array) -> Array:
         """Decode one frame, int [levels], to float32 [frame_samples]; otherwise as :meth:`encode`."""
         return await self._submit(DECODE, session, codes)
+
+    async def converse(self, session: Session, codes: Array) -> Array:
+        """Step a language model by one frame, int32 [user levels], to int32 [1 + own levels]; otherwise as :meth:`encode`."""
+        return await self._submit(LANGUAGE, session, codes)
 
     async def reset(self, session: Session) -> None:
         """Start a session over on a worker, since clearing its state takes long enough to hold up the event loop."""

@@ -21,6 +21,7 @@ from codec_core.processor_cores import usable_cores
 from codec_core.window import parse_budget
 from server.app import create_app
 from server.client_address import checked_proxies
+from server.language import Language
 from server.process import bind, serve, url_of
 from server.settings import ENVIRONMENT_PREFIX, Settings
 from server.tls import tls_context
@@ -43,23 +44,24 @@ def run(**given: Any) -> None:
         checked_proxies(settings.trusted_proxy_list)
         if settings.tracing == "otel":
             start_tracing(__version__)
-        budget = None if settings.ram_budget is None else parse_budget(settings.ram_budget, "--ram-budget")
+        budget, language_budget = _budget(settings, "ram_budget"), _budget(settings, "language_ram_budget")
         listener = bind(settings)
     except SettingError as error:
         print_error(error)
         raise typer.Exit(2) from error
     try:
         model = CodecModel.open(settings.model, settings.numerics, settings.threads or usable_cores(), budget)
+        language = _open_language_model(settings, model, language_budget)
     except CodecError as error:
         print_error(error)
         raise typer.Exit(1) from error
     try:
-        app = create_app(settings, model)
+        app = create_app(settings, model, language)
     except CodecError as error:
         print_error(error)
         raise typer.Exit(2) from error
     url = url_of(listener, "http" if tls is None else "https")
-    serve(app, settings, listener, lambda: _announce(model, url), tls)
+    serve(app, settings, listener, lambda: _announce(model, language, url), tls)
 
 
 def read_settings(given: dict[str, Any]) -> Settings:
@@ -90,10 +92,24 @@ def _legal(name: str) -> str:
     return f"at least {low}" if high is None else f"{low} .. {high}"
 
 
-def _announce(model: CodecModel, url: str) -> None:
+def _budget(settings: Settings, name: str) -> int | None:
+    text = getattr(settings, name)
+    return None if text is None else parse_budget(text, option_name(name))
+
+
+def _open_language_model(settings: Settings, model: CodecModel, budget: int | None) -> Language | None:
+    if not settings.language_model:
+        return None
+    return Language.open(settings.language_model, model, settings.threads or usable_cores(), budget)
+
+
+def _announce(model: CodecModel, language: Language | None, url: str) -> None:
     info = model.info
     typer.echo(f"mimi {__version__} serves on {url}")
     typer.echo(f"model {info.name} ({info.weight_class}, {info.levels} levels), {info.numerics} numerics, {info.isa}")
+    if language is not None:
+        talks = language.model.info
+        typer.echo(f"language model {talks.name} ({talks.weight_class}, {talks.own_levels} + {talks.user_levels} levels)")
 
 
 def _option(name: str, field: FieldInfo) -> inspect.Parameter:

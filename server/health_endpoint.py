@@ -13,7 +13,7 @@ from server.metrics import CONTENT_TYPE
 from server.readiness import OK
 from server.service import Service, metrics_text, service_of, stream_capacity, version
 from server.wire_messages import PROTOCOL_VERSION, SUBPROTOCOL
-from server.wire_settings import CODES_FORMS, FORMATS, MODES, SAMPLE_RATE_RANGE_HZ
+from server.wire_settings import CODES_FORMS, FORMATS, SAMPLE_RATE_RANGE_HZ
 
 router = APIRouter()
 
@@ -49,18 +49,29 @@ async def info(request: Request) -> dict[str, Any]:
     return {
         "version": version(),
         "model": model,
-        "protocol": _protocol(),
+        "language_model": _language_model(service),
+        "protocol": _protocol(service),
         "limits": _limits(service),
         "load": _load(service),
         "window": _window(service),
     }
 
 
-def _protocol() -> dict[str, Any]:
+def _language_model(service: Service) -> dict[str, Any] | None:
+    """Facts of the language model; null where there is none."""
+    if service.language is None:
+        return None
+    facts = asdict(service.language.model.info)
+    del facts["path"]
+    pieces = 0 if service.language.tokenizer is None else len(service.language.tokenizer)
+    return {**facts, "tokenizer_pieces": pieces}
+
+
+def _protocol(service: Service) -> dict[str, Any]:
     return {
         "version": PROTOCOL_VERSION,
         "subprotocol": SUBPROTOCOL,
-        "modes": MODES,
+        "modes": service.offer.modes,
         "formats": FORMATS,
         "codes": CODES_FORMS,
         "sample_rate_range": SAMPLE_RATE_RANGE_HZ,
@@ -71,6 +82,7 @@ def _limits(service: Service) -> dict[str, int]:
     names = (
         "max_sessions",
         "max_address_sessions",
+        "max_talk_sessions",
         "max_conversions",
         "credit_frames",
         "max_message_bytes",
@@ -84,6 +96,7 @@ def _load(service: Service) -> dict[str, Any]:
     return {
         "streams": service.registry.count("stream"),
         "parked": service.streams.parked,
+        "talking": service.streams.talking,
         "conversions": service.registry.count("conversion"),
         "refused": service.registry.refused,
         "spooled_bytes": service.spool_budget.held_bytes,

@@ -14,10 +14,8 @@ import weakref
 from collections.abc import Coroutine
 from typing import Any
 
-from codec_core import CodecModel
 from codec_core.errors import CodecError
 from server.checkpoints import Checkpoints
-from server.codec_executor import CodecExecutor
 from server.errors import DrainingError, NotOfferedError, ProtocolError, SnapshotStoreError, TakenOverError
 from server.live_stream import Carrier, LiveStream, taken_over
 from server.ready_message import Outlook, ready_text
@@ -26,7 +24,7 @@ from server.revival import Revival
 from server.settings import Settings
 from server.shared_secret import SharedSecret
 from server.snapshot_store import FencedError, SnapshotStore
-from server.stream_session import StreamSession
+from server.stream_maker import StreamMaker
 from server.stream_snapshot import Lineage
 from server.stream_state import StreamState
 from server.tasks import cancel
@@ -44,26 +42,22 @@ class LiveStreams:
 
     Args:
         settings: the service's.
-        model: what streams run on.
-        executor: runs their steps.
+        maker: makes the sessions of streams.
         offer: what a client may ask for.
         store: where snapshots go, if anywhere.
 
     """
 
-    def __init__(
-        self, settings: Settings, model: CodecModel, executor: CodecExecutor, offer: Offer, store: SnapshotStore | None
-    ) -> None:
+    def __init__(self, settings: Settings, maker: StreamMaker, offer: Offer, store: SnapshotStore | None) -> None:
         self._settings = settings
-        self._model = model
-        self._executor = executor
-        info = model.info
+        self._maker = maker
+        info = maker.model.info
         longest_s = (settings.session_timeout_ms + settings.resume_grace_ms) / 1000
         self._tokens = TokenIssuer(SharedSecret(settings.secret), info.sha256, info.numerics, longest_s)
         self.checkpoints = Checkpoints(
             store,
             key=self._tokens.snapshot_key,
-            model_sha256=model.info.sha256,
+            model_sha256=info.sha256,
             offer=offer,
             interval_ms=settings.checkpoint_interval_ms,
             retry_after_ms=settings.retry_after_ms,
@@ -74,12 +68,16 @@ class LiveStreams:
         self._resuming: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
-        self.resumed = 0
 
     @property
     def parked(self) -> int:
         """Streams that wait for their client to come back."""
         return len(self._parked)
+
+    @property
+    def talking(self) -> int:
+        """Streams of mode ``talk``, parked ones too."""
+        return sum(stream.session.talker is not None for stream in self._live.values())
 
     def start(self) -> None:
         """Begin the upkeep of the snapshot store."""
@@ -89,7 +87,7 @@ class LiveStreams:
     def open(self, settings: StreamSettings, carrier: Carrier) -> LiveStream:
         """Begin a new stream, carried by this connection."""
         stream = self._make(Lineage(secrets.token_hex(16), time.time()))
-        stream.start(StreamSession(StreamState(settings), self._model, self._executor, stream.deliver))
+        stream.start(self._maker.make(StreamState(settings), stream.deliver))
         self._live[stream.lineage.stream_id] = stream
         self.checkpoints.begin(stream)
         stream.attach(carrier, [self._ready(stream, resumed=False)])
@@ -112,7 +110,6 @@ class LiveStreams:
                 self._go_on(stream, request, carrier)
             else:
                 stream = await self._revive(token, request, carrier)
-        self.resumed += 1
         return stream
 
     def carrier_of(self, request: Resume) -> Carrier | None:
@@ -226,8 +223,7 @@ class LiveStreams:
         stream.attach(carrier, [self._ready(stream, resumed=True, reprimed=False), *answers])
 
     async def _revive(self, token: ResumeToken, request: Resume, carrier: Carrier) -> LiveStream:
-        revival = Revival(self.checkpoints, self._model, self._executor)
-        revived = await revival.revive(token, request, self._make)
+        revived = await Revival(self.checkpoints, self._maker).revive(token, request, self._make)
         stream = revived.stream
         self._live[token.stream_id] = stream
         self.checkpoints.found(stream)
@@ -236,7 +232,7 @@ class LiveStreams:
 
     def _ready(self, stream: LiveStream, *, resumed: bool, reprimed: bool = False) -> str:
         outlook = Outlook(resumed, reprimed, self.token_for(stream), self.checkpoints.are_made_of(stream))
-        return ready_text(stream, self._model.info, self._settings, outlook)
+        return ready_text(stream, self._maker.model.info, self._settings, outlook)
 
     def _park(self, stream: LiveStream) -> None:
         loop, grace_s = asyncio.get_running_loop(), self._settings.resume_grace_ms / 1000

@@ -11,11 +11,11 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_1_0_0, generate_latest
 
-from server.codec_executor import DECODE, ENCODE
+from server.codec_executor import DECODE, ENCODE, LANGUAGE
 from server.metrics_table import METRICS
 
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_1_0_0
-STEP_NAMES: Final = {ENCODE: "encode", DECODE: "decode"}
+STEP_NAMES: Final = {ENCODE: "encode", DECODE: "decode", LANGUAGE: "language"}
 
 # Each counter would come with a second one, of when it was made.
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -47,6 +47,10 @@ class Metrics:
     def describe(self, **facts: str) -> None:
         """Say what runs; the labels of ``mimi_info``."""
         self._labelled("mimi_info", facts).set(1)
+
+    def describe_language_model(self, **facts: str) -> None:
+        """Say which language model there is; the labels of ``mimi_language_info``."""
+        self._labelled("mimi_language_info", facts).set(1)
 
     def set_ready(self, check: str, *, passed: bool) -> None:
         """Tell how a check of readiness went."""

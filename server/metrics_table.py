@@ -26,6 +26,11 @@ METRICS: Final[dict[str, MetricRow]] = {
         ("version", "model", "sha256", "weight_class", "numerics", "isa", "threads", "workers"),
         "Always 1; the labels say what runs.",
     ),
+    "mimi_language_info": MetricRow(
+        "gauge",
+        ("model", "sha256", "weight_class", "isa", "threads"),
+        "1 where there is a language model; the labels say which.",
+    ),
     "mimi_ready": MetricRow("gauge", ("check",), "1 while a check of /readyz passes, else 0."),
     "mimi_sessions": MetricRow("gauge", ("kind",), "Places taken, by kind: stream or conversion."),
     "mimi_session_capacity": MetricRow("gauge", (), "Encoding streams of default levels that this machine holds, as measured."),

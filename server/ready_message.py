@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from codec_core.model import ModelInfo
+from codec_core.talk import held_back_frames
 from server.live_stream import LiveStream
 from server.settings import Settings
 from server.wire_messages import PROTOCOL_VERSION, server_text
@@ -68,8 +69,9 @@ def ready_text(stream: LiveStream, info: ModelInfo, settings: Settings, outlook:
             "frame_rate": info.frame_rate_hz,
             "codebook_entries": info.codebook_entries,
         },
+        **_language_facts(stream),
         credit_frames=settings.credit_frames,
-        delay_samples=info.frame_samples,
+        delay_samples=(1 + _held_back(stream)) * info.frame_samples,
         limits={name: getattr(settings, name) for name in LIMITS},
         epoch=counters.epoch,
         position=stream.session.position,
@@ -77,6 +79,19 @@ def ready_text(stream: LiveStream, info: ModelInfo, settings: Settings, outlook:
         flushes=counters.flushes,
         **outlook.fields(settings, resampled=stream.session.settings.sample_rate != info.sample_rate_hz),
     )
+
+
+def _language_facts(stream: LiveStream) -> dict[str, object]:
+    """Say which language model it is that talks, where one does."""
+    if stream.session.talker is None:
+        return {}
+    info = stream.session.talker.info
+    names = ("name", "sha256", "weight_class", "user_levels", "own_levels")
+    return {"language_model": {name: getattr(info, name) for name in names}}
+
+
+def _held_back(stream: LiveStream) -> int:
+    return 0 if stream.session.talker is None else held_back_frames(stream.session.talker.info)
 
 
 def _next_after(stream: LiveStream) -> int:

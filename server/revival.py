@@ -6,14 +6,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from codec_core import CodecModel
 from server.checkpoints import Checkpoints
-from server.codec_executor import CodecExecutor
 from server.live_stream import LiveStream
 from server.replay_window import NOTHING
 from server.resume_token import ResumeToken, token_refused
 from server.snapshot_store import FencedError
-from server.stream_session import StreamSession
+from server.stream_maker import StreamMaker
 from server.stream_snapshot import Lineage, StreamSnapshot
 from server.wire_resume import Resume
 
@@ -32,15 +30,13 @@ class Revival:
 
     Args:
         checkpoints: where snapshots are.
-        model: what streams run on.
-        executor: runs their steps.
+        maker: makes their sessions.
 
     """
 
-    def __init__(self, checkpoints: Checkpoints, model: CodecModel, executor: CodecExecutor) -> None:
+    def __init__(self, checkpoints: Checkpoints, maker: StreamMaker) -> None:
         self._checkpoints = checkpoints
-        self._model = model
-        self._executor = executor
+        self._maker = maker
 
     async def revive(self, token: ResumeToken, request: Resume, make: Callable[[Lineage], LiveStream]) -> Revived:
         """Claim a stream and make it again; processes that still have it are fenced off.
@@ -69,10 +65,10 @@ class Revival:
         return await self._made(snapshot, request, make(snapshot.lineage))
 
     async def _made(self, snapshot: StreamSnapshot, request: Resume, stream: LiveStream) -> Revived:
-        session = await asyncio.to_thread(StreamSession, snapshot.state, self._model, self._executor, stream.deliver)
+        session = await asyncio.to_thread(self._maker.make, snapshot.state, stream.deliver)
         held = session.counters.epoch if request.epoch is None else request.epoch, request.last_sequence
         stream.window.restore(snapshot.answers, snapshot.freed)
-        reprimed = session.settings.sample_rate != self._model.info.sample_rate_hz
+        reprimed = session.settings.sample_rate != self._maker.model.info.sample_rate_hz
         try:
             if held[0] > session.counters.epoch:
                 # The client's reset was done after the snapshot; what was before it no longer matters to anyone.

@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from codec_core import CodecModel
+from codec_core import CodecModel, LanguageModel
 from codec_core.errors import CodecError, InternalError
+from codec_core.language_session import FREE
 from server.codec_executor import CodecExecutor
 
 PASSED: Final = "passed"
@@ -42,6 +43,23 @@ async def run_self_test(executor: CodecExecutor, model: CodecModel) -> tuple[str
         return PASSED, _compare_with_golden(model, codes, sound)
     except CodecError as error:
         return str(error), "not compared"
+
+
+async def run_language_self_test(executor: CodecExecutor, model: LanguageModel) -> str:
+    """Step a language model alone and in a batch, and compare; return the outcome, ``passed`` or what is wrong."""
+    try:
+        sessions = [model.session() for _ in range(3)]
+        codes = np.arange(model.info.user_levels, dtype=np.int32) % model.info.codebook_entries
+        for _ in range(FRAMES):
+            alone = await executor.converse(sessions[0], codes)
+            for step in model.step_batch(sessions[1:], np.stack([codes, codes])):
+                again = [FREE] if step is None else [step[0], *(() if step[1] is None else step[1])]
+                if again[0] != alone[0] or (step is not None and not np.array_equal(again, alone)):
+                    raise InternalError("self-test", found="tokens that depend on the batch", expected="the same tokens")
+        executor.retire(sessions[0])
+    except CodecError as error:
+        return str(error)
+    return PASSED
 
 
 async def _answers(executor: CodecExecutor, model: CodecModel) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -12,21 +12,24 @@ from starlette.requests import HTTPConnection
 
 from codec_core import CodecModel, opus
 from codec_core.window import WindowStats
-from server.admission import Admission, demand_of
+from server.admission import Admission, Demand, demand_of
 from server.calibration import calibrate
 from server.codec_executor import CodecExecutor
+from server.errors import CapacityError
+from server.language import Language, TalkingEngine
 from server.live_streams import LiveStreams
 from server.metrics import Metrics
 from server.rate_limit import HandshakeGate
 from server.readiness import OK, Readiness
-from server.self_test import PASSED, run_self_test
+from server.self_test import PASSED, run_language_self_test, run_self_test
 from server.session_registry import SessionRegistry
 from server.settings import Settings
 from server.spool import SpoolBudget
 from server.step_cost import StepCost
 from server.store_choice import store_for
+from server.stream_maker import StreamMaker
 from server.watchdog import Watchdog
-from server.wire_settings import Offer
+from server.wire_settings import Offer, StreamSettings
 
 WINDOW_GAUGES: Final[dict[str, Callable[[WindowStats], float]]] = {
     "mimi_window_read_bytes": lambda stats: stats.bytes_read,
@@ -60,6 +63,8 @@ class Service:
     readiness: Readiness
     watchdog: Watchdog
     gate: HandshakeGate
+    language: Language | None = None
+    """For streams of mode ``talk``; None where there are none."""
     self_test: str = "not run"
     """``passed`` once the model has shown that it works on this machine, else why it has not."""
     golden_codes: str = "not compared"
@@ -70,13 +75,30 @@ class Service:
         """Whether new work is taken."""
         return self.readiness.ready
 
+    def demand(self, settings: StreamSettings) -> Demand:
+        """Say what a stream of these settings asks of the engine."""
+        own_levels = 0 if self.offer.language is None else self.offer.language.own_levels
+        return demand_of(settings.mode, settings.levels, own_levels)
 
-def build_service(settings: Settings, model: CodecModel) -> Service:
+    def require_room_to_talk(self, settings: StreamSettings) -> None:
+        """Refuse a stream of mode ``talk`` beyond the number there may be: each holds a conversation's whole past.
+
+        Raises:
+            CapacityError: there are as many.
+
+        """
+        most = self.settings.max_talk_sessions
+        if settings.mode == "talk" and self.streams.talking >= most:
+            found = f"{self.streams.talking} of {most} taken"
+            raise CapacityError("talk sessions", found, "a free one", retry_after_ms=self.settings.retry_after_ms)
+
+
+def build_service(settings: Settings, model: CodecModel, language: Language | None = None) -> Service:
     """Put the parts together; nothing runs yet."""
-    metrics, cost, offer = Metrics(), StepCost(), _offer(settings, model)
+    metrics, cost, offer = Metrics(), StepCost(), _offer(settings, model, language)
     admission = _admission(settings, cost)
     executor = CodecExecutor(
-        model,
+        model if language is None else TalkingEngine(model, language.model),
         cost,
         workers=settings.workers,
         max_batch=settings.max_batch_sessions,
@@ -84,6 +106,7 @@ def build_service(settings: Settings, model: CodecModel) -> Service:
         observers=(metrics, admission),
     )
     registry = _registry(settings, admission, metrics)
+    state_bytes = 0 if language is None else language.model.info.state_bytes
     service = Service(
         settings=settings,
         model=model,
@@ -91,12 +114,13 @@ def build_service(settings: Settings, model: CodecModel) -> Service:
         executor=executor,
         offer=offer,
         spool_budget=SpoolBudget(settings.max_spool_bytes, settings.retry_after_ms),
-        streams=LiveStreams(settings, model, executor, offer, store_for(settings, model)),
+        streams=LiveStreams(settings, StreamMaker(model, executor, language), offer, store_for(settings, model, state_bytes)),
         admission=admission,
         metrics=metrics,
         readiness=Readiness(),
         watchdog=Watchdog(registry, executor, metrics, interval_ms=settings.audit_interval_ms),
         gate=HandshakeGate(settings.max_address_handshakes_per_s),
+        language=language,
     )
     _register_checks(service)
     _describe(service)
@@ -124,7 +148,7 @@ def _registry(settings: Settings, admission: Admission, metrics: Metrics) -> Ses
     )
 
 
-def _offer(settings: Settings, model: CodecModel) -> Offer:
+def _offer(settings: Settings, model: CodecModel, language: Language | None) -> Offer:
     info = model.info
     return Offer(
         default_levels=info.default_levels,
@@ -135,6 +159,7 @@ def _offer(settings: Settings, model: CodecModel) -> Offer:
         numerics=info.numerics,
         free_pace=settings.allow_free_pace,
         opus=opus.is_installed(),
+        language=None if language is None else language.offer(),
     )
 
 
@@ -154,6 +179,7 @@ def _describe(service: Service) -> None:
     facts = (info.weight_class, info.numerics, info.isa, str(info.threads), str(service.settings.workers))
     names = ("weight_class", "numerics", "isa", "threads", "workers")
     metrics.describe(version=version(), model=info.name, sha256=info.sha256, **dict(zip(names, facts, strict=True)))
+    _describe_language(service)
     metrics.observe("mimi_sessions", lambda: service.registry.count("stream"), kind="stream")
     metrics.observe("mimi_sessions", lambda: service.registry.count("conversion"), kind="conversion")
     metrics.observe("mimi_waiting_frames", lambda: service.executor.waiting_frames)
@@ -167,6 +193,13 @@ def _describe(service: Service) -> None:
     metrics.observe("mimi_session_capacity", lambda: stream_capacity(service))
     for name, fact in WINDOW_GAUGES.items():
         metrics.observe(name, partial(_window_fact, service.model, fact))
+
+
+def _describe_language(service: Service) -> None:
+    if service.language is not None:
+        info = service.language.model.info
+        facts = {"sha256": info.sha256, "weight_class": info.weight_class, "isa": info.isa, "threads": str(info.threads)}
+        service.metrics.describe_language_model(model=info.name, **facts)
 
 
 def _window_fact(model: CodecModel, fact: Callable[[WindowStats], float]) -> float:
@@ -190,8 +223,10 @@ def metrics_text(service: Service) -> bytes:
 async def start_service(service: Service) -> None:
     """Test the model, measure it, and begin to watch."""
     service.self_test, service.golden_codes = await run_self_test(service.executor, service.model)
+    if service.self_test == PASSED and service.language is not None:
+        service.self_test = await run_language_self_test(service.executor, service.language.model)
     if service.self_test == PASSED and service.settings.admission == "measured":
-        await calibrate(service.executor, service.model)
+        await calibrate(service.executor, service.model, None if service.language is None else service.language.model)
     service.watchdog.start()
     service.streams.start()
 

@@ -34,6 +34,10 @@ class Settings(BaseSettings):
     numerics: str | None = Field(None, description="Numerics to run under; absent, those of the model file.")
     threads: int | None = Field(None, ge=1, le=1024, description="Threads of one engine step; absent, the cores it may use.")
     ram_budget: str | None = Field(None, description="Most memory for weights, as 512MiB; absent, all of them stay.")
+    language_model: str = Field("", description="Language model file, for streams of mode talk; without one there are none.")
+    language_ram_budget: str | None = Field(
+        None, description="Most memory for the language model's weights; absent, all of them stay."
+    )
     workers: int = Field(1, ge=1, le=64, description="Batches that may run at the same time.")
     max_batch_sessions: int = Field(64, ge=1, le=4096, description="Most sessions in one batch.")
 
@@ -44,6 +48,9 @@ class Settings(BaseSettings):
     )
     max_latency_ms: int = Field(80, ge=1, description="Predicted time of the slowest frames up to which streams are let in.")
     max_sessions: int = Field(64, ge=1, le=65536, description="Streams at the same time.")
+    max_talk_sessions: int = Field(
+        8, ge=1, le=4096, description="Streams of mode talk at the same time, those that wait for their client too."
+    )
     deny_handshakes: bool = Field(
         False, description="Refuse streams without a place by HTTP status, so that a proxy tries the next replica."
     )

@@ -15,8 +15,10 @@ SNAPSHOT_OVERHEAD_BYTES = 8 << 20
 log = logging.getLogger("mimi.server.snapshots")
 
 
-def store_for(settings: Settings, model: CodecModel) -> SnapshotStore | None:
+def store_for(settings: Settings, model: CodecModel, language_state_bytes: int = 0) -> SnapshotStore | None:
     """Open the store; ``None`` where there is no use for one, for want of a secret or of any grace time, or no place.
+
+    ``language_state_bytes`` is what a stream's state in a language model comes to.
 
     Raises:
         SettingError: a store without a secret, or a named one that cannot be used.
@@ -29,7 +31,7 @@ def store_for(settings: Settings, model: CodecModel) -> SnapshotStore | None:
         return None
     if not settings.resume_grace_ms:
         return None
-    states_bytes = model.info.encoder_state_bytes + model.info.decoder_state_bytes
+    states_bytes = model.info.encoder_state_bytes + model.info.decoder_state_bytes + language_state_bytes
     try:
         return open_store(
             settings.snapshot_store,

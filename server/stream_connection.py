@@ -18,7 +18,6 @@ from fastapi import WebSocket
 from starlette.types import Message
 
 from codec_core.errors import CodecError
-from server.admission import demand_of
 from server.client_address import client_of
 from server.control_allowance import ControlAllowance
 from server.errors import HelloTimeoutError, NotOfferedError, SessionTimeoutError
@@ -151,11 +150,12 @@ class StreamConnection:
             stream = await self._resumed(request)
             settings = stream.session.settings
             self._wire.go_on(settings, stream.session.opus_place)
-            lease.load(demand_of(settings.mode, settings.levels), resumed=True)
+            lease.load(self._service.demand(settings), resumed=True)
             log.info("stream %s resumed", stream.lineage.stream_id)
         else:
             settings = request.settings
-            lease.load(demand_of(settings.mode, settings.levels))
+            self._service.require_room_to_talk(settings)
+            lease.load(self._service.demand(settings))
             stream = streams.open(settings, self)
             log.info("stream %s opened: %s, %d levels", stream.lineage.stream_id, settings.mode, settings.levels)
 

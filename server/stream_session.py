@@ -1,7 +1,7 @@
 """One stream: the client's events in, its answers out, in order; no sockets.
 
 ``encode`` turns audio into codes, ``decode`` codes into audio, ``echo`` audio into the audio that its codes stand for, with
-``echo_codes`` each frame's codes before it.
+``echo_codes`` each frame's codes before it; ``talk`` turns audio into text and audio of a language model's own.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from codec_core.framing import FrameAccumulator
 from server.codec_executor import CodecExecutor
 from server.errors import ProtocolError
 from server.frame_errors import naming_frame
+from server.language import Language
 from server.opus_format import OpusIntake, OpusOutlet
 from server.replay_window import NOTHING, Answer
 from server.sample_format import AudioIntake, AudioOutlet
 from server.stream_state import StreamCounters, StreamState
+from server.stream_talk import Talker
 from server.wire import Audio, Codes, Event, Flush, Ping, Reset
 from server.wire_messages import pack_codes, pack_frame, server_text
 from server.wire_opus import OpusPlace, Packets
+from server.wire_talk import parts_of
 
 Send = Callable[[Answer], Awaitable[None]]
 Array = npt.NDArray[Any]
@@ -41,22 +44,30 @@ class StreamSession:
         model: the model; the session takes an encoder, a decoder or both of it.
         executor: runs their steps.
         send: sends one answer; returns once the next may be made.
+        language: the language model, for mode ``talk``.
 
     Raises:
         SnapshotError: the state holds snapshots that are damaged or of another model.
 
     """
 
-    def __init__(self, state: StreamState, model: CodecModel, executor: CodecExecutor, send: Send) -> None:
+    def __init__(
+        self, state: StreamState, model: CodecModel, executor: CodecExecutor, send: Send, language: Language | None = None
+    ) -> None:
         self.settings = settings = state.settings
         self._executor = executor
         self._send = send
         self._frame_samples = model.info.frame_samples
         self._encoder = self._decoder = None
-        if settings.mode != "decode":
+        self.talker = Talker(language, state, executor) if settings.mode == "talk" and language is not None else None
+        """The language model's side, in mode ``talk``."""
+        own_levels = self.talker.info.own_levels if self.talker is not None else 0
+        parts = parts_of(settings.mode, own_levels)
+        if "encoder" in parts:
             self._encoder = model.restore_encoder(state.encoder) if state.encoder else model.encoder(settings.levels)
-        if settings.mode != "encode":
-            self._decoder = model.restore_decoder(state.decoder) if state.decoder else model.decoder(settings.levels)
+        if "decoder" in parts:
+            levels = own_levels or settings.levels
+            self._decoder = model.restore_decoder(state.decoder) if state.decoder else model.decoder(levels)
         self.answering_s = 0.0
         """Time spent so far in having frames computed, waiting for a worker included."""
         self._start(replace(state.counters))
@@ -103,6 +114,7 @@ class StreamSession:
         """
         if not (isinstance(self._intake, AudioIntake) and isinstance(self._outlet, AudioOutlet)):
             raise SnapshotError("stream snapshot", f"format {self.settings.format}", "PCM, whose state can be kept")
+        language, text_pending = (b"", b"") if self.talker is None else self.talker.capture()
         return StreamState(
             settings=self.settings,
             counters=self.counters,
@@ -111,6 +123,8 @@ class StreamSession:
             outlet=self._outlet.state(),
             encoder=b"" if self._encoder is None else self._encoder.snapshot(),
             decoder=b"" if self._decoder is None else self._decoder.snapshot(),
+            language=language,
+            text_pending=text_pending,
         )
 
     def drop_split_sample(self) -> None:
@@ -150,6 +164,8 @@ class StreamSession:
             # A stream that has not moved is as new as a reset would make it.
             if session is not None and session.position_frames:
                 await self._executor.reset(session)
+        if self.talker is not None:
+            await self.talker.reset()
         self._start(StreamCounters(epoch=epoch, frames=self._counters.frames))
 
     def close(self) -> None:
@@ -157,6 +173,8 @@ class StreamSession:
         for session in (self._encoder, self._decoder):
             if session is not None:
                 self._executor.retire(session)
+        if self.talker is not None:
+            self.talker.close()
 
     async def _encode_frames(self, frames: Array) -> None:
         for pcm in frames:
@@ -168,7 +186,21 @@ class StreamSession:
                 await self._send_codes(codes)
             if self.settings.mode == "echo":
                 await self._play(codes)
+            if self.settings.mode == "talk":
+                await self._converse(self._required(self.talker), codes)
             self._count_frame()
+
+    async def _converse(self, talker: Talker, codes: Array) -> None:
+        started_s = time.monotonic()
+        with naming_frame(self._counters.epoch_frames):
+            reply = await talker.reply(codes)
+        self.answering_s += time.monotonic() - started_s
+        if reply is None:
+            return
+        place = {"sequence": self._counters.sequence, "position": self._counters.epoch_frames * self._frame_samples}
+        await self._send_frame(server_text("text", **place, token=reply.token, text=reply.text))
+        if len(reply.codes):
+            await self._play(reply.codes)
 
     async def _play(self, codes: Array) -> None:
         started_s = time.monotonic()

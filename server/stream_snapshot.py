@@ -10,7 +10,10 @@ Little-endian, version 1::
     u8[]      sections: encoder, decoder (snapshots of codec_core), pending, intake, outlet (f32[]), answers
     32 bytes  HMAC-SHA256
 
-The HMAC covers header, facts, answers and samples, and of the codec's snapshots the sha256 at their end, against which the
+A stream of mode ``talk`` has version 2: one more section, the language model's snapshot, and one more fact, the bytes of a
+letter that is not complete. Others stay what they were, so that a service which knows no such mode goes on with them.
+
+The HMAC covers header, facts, answers and samples, and of codec_core's snapshots the sha256 at their end, against which the
 library checks them: megabytes are hashed once. Sizes are checked before anything is read, the HMAC before anything is parsed.
 """
 
@@ -34,17 +37,21 @@ from server.resampling import ResamplerState
 from server.snapshot_store import checked_stream_id
 from server.stream_state import StreamCounters, StreamState
 from server.wire_settings import Offer, StreamSettings, parse_settings, quoted
+from server.wire_talk import SAMPLING_SETTINGS
 
 _MAGIC: Final = b"MIMISTRM"
-_VERSION: Final = 1
-_SECTIONS: Final = 6
-_CODEC_SECTIONS: Final = 2
-_HEADER: Final = struct.Struct(f"<8sII{_SECTIONS}Q")
+_START: Final = struct.Struct("<8sI")
+_HEADER: Final = struct.Struct("<8sII6Q")
+_HEADERS: Final = {1: _HEADER, 2: struct.Struct("<8sII7Q")}
+"""By version."""
+_MODEL_SECTIONS: Final = (0, 1, 6)
+"""Encoder, decoder and language model."""
 _ANSWER: Final = struct.Struct("<BIqI")
 _BETWEEN: Final = -2
 """Stands for the sequence of an answer that has none."""
 _DIGEST_BYTES: Final = 32
 _FACTS_MAX_BYTES: Final = 65_536
+_MOST_TEXT_BYTES: Final = 3
 _LARGEST: Final = 1 << 63
 
 Made = TypeVar("Made")
@@ -76,20 +83,24 @@ class StreamSnapshot:
 
 def pack_stream(snapshot: StreamSnapshot, model_sha256: str, key: bytes) -> list[bytes]:
     """Make the snapshot's bytes, in pieces to be written one after the other."""
-    state = snapshot.state
-    facts = {
+    state, talks = snapshot.state, snapshot.state.settings.mode == "talk"
+    facts: dict[str, Any] = {
         "lineage": asdict(snapshot.lineage),
         "model_sha256": model_sha256,
-        "settings": asdict(state.settings),
+        "settings": {name: value for name, value in asdict(state.settings).items() if talks or name not in SAMPLING_SETTINGS},
         "counters": asdict(state.counters),
         "intake": [state.intake.first_sample, state.intake.taken_samples],
         "outlet": [state.outlet.first_sample, state.outlet.taken_samples],
         "freed": list(snapshot.freed),
     }
+    if talks:
+        facts["text_pending"] = state.text_pending.hex()
     text = json.dumps(facts, separators=(",", ":")).encode()
     samples = (state.pending, state.intake.heard, state.outlet.heard)
     sections = [state.encoder, state.decoder, *(one.astype("<f4").tobytes() for one in samples), _pack(snapshot.answers)]
-    header = _HEADER.pack(_MAGIC, _VERSION, len(text), *map(len, sections))
+    sections += [state.language] * talks
+    version = 1 + talks
+    header = _HEADERS[version].pack(_MAGIC, version, len(text), *map(len, sections))
     return [header, text, *sections, _mac(key, header, text, sections)]
 
 
@@ -114,8 +125,8 @@ def unpack_stream(blob: bytes, model_sha256: str, offer: Offer, key: bytes) -> S
         pending=pending,
         intake=ResamplerState(*_pair(facts, "intake"), intake),
         outlet=ResamplerState(*_pair(facts, "outlet"), outlet),
-        encoder=_expected(sections[0], "encoder", settings, "decode"),
-        decoder=_expected(sections[1], "decoder", settings, "encode"),
+        **_parts([sections[index] for index in _MODEL_SECTIONS], settings, offer),
+        text_pending=_text_pending(facts),
     )
     lineage = _filled(Lineage, facts, "lineage")
     try:
@@ -129,33 +140,52 @@ def _split(blob: bytes, key: bytes) -> tuple[bytes, list[bytes]]:
     least = _HEADER.size + _DIGEST_BYTES
     if len(blob) < least:
         raise SnapshotError("stream snapshot size", f"{len(blob)} bytes", f"at least {least}")
-    magic, version, facts_bytes, *section_bytes = _HEADER.unpack_from(blob)
+    magic, version = _START.unpack_from(blob)
     if magic != _MAGIC:
         raise SnapshotError("stream snapshot magic", repr(magic), repr(_MAGIC))
-    if version != _VERSION:
-        raise SnapshotError("stream snapshot version", str(version), str(_VERSION))
+    if version not in _HEADERS:
+        raise SnapshotError("stream snapshot version", str(version), " or ".join(map(str, _HEADERS)))
+    header = _HEADERS[version]
+    least = header.size + _DIGEST_BYTES
+    if len(blob) < least:
+        raise SnapshotError("stream snapshot size", f"{len(blob)} bytes", f"at least {least}")
+    _, _, facts_bytes, *section_bytes = header.unpack_from(blob)
     if facts_bytes > _FACTS_MAX_BYTES or least + facts_bytes + sum(section_bytes) != len(blob):
         raise SnapshotError("stream snapshot size", f"{len(blob)} bytes", "the sum of what its header lists")
-    parts, start = [], _HEADER.size
+    parts, start = [], header.size
     for size in (facts_bytes, *section_bytes):
         parts.append(blob[start : start + size])
         start += size
-    if not hmac.compare_digest(_mac(key, blob[: _HEADER.size], parts[0], parts[1:]), blob[-_DIGEST_BYTES:]):
+    if not hmac.compare_digest(_mac(key, blob[: header.size], parts[0], parts[1:]), blob[-_DIGEST_BYTES:]):
         raise SnapshotError("stream snapshot signature", "another one", "that of this service's secret: damaged or foreign")
-    return parts[0], parts[1:]
+    return parts[0], parts[1:] + [b""] * (len(_HEADERS) - version)
 
 
 def _mac(key: bytes, header: bytes, facts: bytes, sections: list[bytes]) -> bytes:
     signature = hmac.new(key, header + facts, hashlib.sha256)
     for index, section in enumerate(sections):
-        signature.update(section[-_DIGEST_BYTES:] if index < _CODEC_SECTIONS else section)
+        signature.update(section[-_DIGEST_BYTES:] if index in _MODEL_SECTIONS else section)
     return signature.digest()
 
 
-def _expected(section: bytes, name: str, settings: StreamSettings, mode_without: str) -> bytes:
-    if bool(section) == (settings.mode == mode_without):
-        raise SnapshotError(f"stream snapshot {name}", f"{len(section)} bytes", f"what mode {settings.mode} needs")
-    return section
+def _parts(sections: list[bytes], settings: StreamSettings, offer: Offer) -> dict[str, Any]:
+    """Name the snapshots of the models' sessions, and check that there are those that the mode needs."""
+    parts = dict(zip(("encoder", "decoder", "language"), sections, strict=True))
+    for name, section in parts.items():
+        if bool(section) != (name in offer.parts_of(settings.mode)):
+            raise SnapshotError(f"stream snapshot {name}", f"{len(section)} bytes", f"what mode {settings.mode} needs")
+    return parts
+
+
+def _text_pending(facts: dict[str, object]) -> bytes:
+    value = facts.get("text_pending", "")
+    try:
+        pending = bytes.fromhex(value) if isinstance(value, str) else None
+    except ValueError:
+        pending = None
+    if pending is None or len(pending) > _MOST_TEXT_BYTES:
+        raise SnapshotError("stream snapshot text_pending", quoted(value), f"at most {_MOST_TEXT_BYTES} bytes, in hexadecimal")
+    return pending
 
 
 def _parsed(text: bytes) -> dict[str, object]:

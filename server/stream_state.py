@@ -36,8 +36,9 @@ class StreamCounters:
 class StreamState:
     """A stream between two of its frames.
 
-    ``pending`` are samples at 24 kHz that fill no frame yet; ``encoder`` and ``decoder`` are snapshots of the codec's sessions,
-    empty where the mode has none. An audio sample of which only some bytes have come is not part of it.
+    ``pending`` are samples at 24 kHz that fill no frame yet; ``encoder``, ``decoder`` and ``language`` are snapshots of the
+    models' sessions, empty where the mode has none; ``text_pending`` are bytes of a letter that is not complete. An audio
+    sample of which only some bytes have come is not part of it.
     """
 
     settings: StreamSettings
@@ -47,6 +48,8 @@ class StreamState:
     outlet: ResamplerState = field(default_factory=_unheard)
     encoder: bytes = b""
     decoder: bytes = b""
+    language: bytes = b""
+    text_pending: bytes = b""
 
     @property
     def position(self) -> int:

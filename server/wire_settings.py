@@ -5,13 +5,17 @@ The same settings come as query parameters (text) or as the fields of a ``hello`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from codec_core.errors import SettingError
 from server.errors import NotOfferedError
+from server.wire_talk import SAMPLING_SETTINGS, SEED_RANGE, TEMPERATURE_RANGE, TOP_K_RANGE, LanguageOffer, parts_of
 
-MODES = ("encode", "decode", "echo")
+MODES = ("encode", "decode", "echo", "talk")
+"""The last of them only where the service has a language model."""
 FORMATS = ("s16le", "f32le", "mulaw")
 """Forms of PCM."""
 OPUS_FORMATS = ("opus", "opus-packets")
@@ -26,6 +30,7 @@ OPUS_SAMPLE_RATE_HZ = 48_000
 PRE_SKIP_RANGE = (0, 48_000)
 PRE_SKIP_DEFAULT = 312
 CHANNELS_MAX = 2
+_DECIMAL = re.compile(r"\d{1,4}(\.\d{1,9})?", re.ASCII)
 
 STREAM_SETTINGS = (
     "mode",
@@ -39,6 +44,7 @@ STREAM_SETTINGS = (
     "pace",
     "stats",
     "pre_skip",
+    *SAMPLING_SETTINGS,
 )
 ENCODE_CLIP_SETTINGS = ("levels", "format", "sample_rate", "channels", "numerics")
 RAW_CLIP_SETTINGS = ("format", "sample_rate", "channels")
@@ -61,6 +67,17 @@ class Offer:
     free_pace: bool = False
     opus: bool = False
     """Whether Opus can be decoded and encoded here."""
+    language: LanguageOffer | None = None
+    """What mode ``talk`` can be asked for; None where it cannot."""
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The modes there are here."""
+        return MODES if self.language is not None else MODES[:-1]
+
+    def parts_of(self, mode: str) -> frozenset[str]:
+        """Name the sessions that a stream of this mode has: of ``encoder``, ``decoder`` and ``language``."""
+        return parts_of(mode, 0 if self.language is None else self.language.own_levels)
 
 
 @dataclass(frozen=True)
@@ -79,6 +96,12 @@ class StreamSettings:
     stats: str = STATS[0]
     pre_skip: int = 0
     """Of ``opus-packets`` in, in samples at 48 kHz; 0 of every other format."""
+    seed: int = 0
+    text_temperature: float = 0.0
+    text_top_k: int = 0
+    temperature: float = 0.0
+    top_k: int = 0
+    """How the model of mode ``talk`` chooses; 0, all five, in other modes."""
 
     @property
     def is_opus(self) -> bool:
@@ -132,7 +155,7 @@ def parse_settings(
 
     """
     _refuse_unknown(fields, allowed)
-    mode = _choice(fields, "mode", MODES)
+    mode = _mode(fields, offer)
     form = _format(fields, offer, allowed)
     channels = _integer(fields, "channels", 1, (1, CHANNELS_MAX), from_text)
     if channels != 1 and (mode == "decode" or form in OPUS_FORMATS):
@@ -140,7 +163,7 @@ def parse_settings(
         raise SettingError("channels", found=str(channels), expected=f"1: {why}")
     return StreamSettings(
         mode=mode,
-        levels=_integer(fields, "levels", offer.default_levels, (1, offer.max_levels), from_text),
+        levels=_levels(fields, mode, offer, from_text),
         format=form,
         sample_rate=_sample_rate(fields, form, offer, from_text),
         channels=channels,
@@ -150,6 +173,7 @@ def parse_settings(
         pace=_pace(fields, offer),
         stats=_choice(fields, "stats", STATS),
         pre_skip=_pre_skip(fields, form, mode, from_text),
+        **_sampling(fields, offer.language if mode == "talk" else None, from_text),
     )
 
 
@@ -157,6 +181,48 @@ def _refuse_unknown(fields: Mapping[str, object], allowed: tuple[str, ...]) -> N
     for name in fields:
         if name not in allowed:
             raise SettingError(quoted(name), found="an unknown setting", expected=" | ".join(allowed))
+
+
+def _mode(fields: Mapping[str, object], offer: Offer) -> str:
+    mode = _choice(fields, "mode", MODES)
+    if mode not in offer.modes:
+        expected = f"{' | '.join(offer.modes)}, or a service with a language model (--language-model)"
+        raise NotOfferedError("mode", found=quoted(mode), expected=expected)
+    return mode
+
+
+def _levels(fields: Mapping[str, object], mode: str, offer: Offer, from_text: bool) -> int:
+    if mode == "talk" and offer.language is not None:
+        heard = offer.language.user_levels
+        return _integer(fields, "levels", heard, (heard, heard), from_text)
+    return _integer(fields, "levels", offer.default_levels, (1, offer.max_levels), from_text)
+
+
+def _sampling(fields: Mapping[str, object], usual: LanguageOffer | None, from_text: bool) -> dict[str, Any]:
+    """Read how a language model is to choose; nothing but 0 is legal where there is none, nor of sound where it makes none."""
+    talks, speaks = usual is not None, usual is not None and usual.own_levels > 0
+    return {
+        "seed": _integer(fields, "seed", 0, SEED_RANGE if talks else (0, 0), from_text),
+        "text_temperature": _temperature(fields, "text_temperature", usual, from_text, legal=talks),
+        "text_top_k": _integer(
+            fields, "text_top_k", getattr(usual, "text_top_k", 0), TOP_K_RANGE if talks else (0, 0), from_text
+        ),
+        "temperature": _temperature(fields, "temperature", usual, from_text, legal=speaks),
+        "top_k": _integer(fields, "top_k", getattr(usual, "top_k", 0), TOP_K_RANGE if speaks else (0, 0), from_text),
+    }
+
+
+def _temperature(
+    fields: Mapping[str, object], name: str, usual: LanguageOffer | None, from_text: bool, *, legal: bool
+) -> float:
+    value = fields.get(name, getattr(usual, name, 0))
+    if from_text and isinstance(value, str) and _DECIMAL.fullmatch(value):
+        value = float(value)
+    low, high = TEMPERATURE_RANGE
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not (value == 0 or (legal and low <= float(str(value)) <= high)):
+        raise SettingError(name, found=quoted(value), expected=f"0, or {low:g} .. {high:g}" if legal else "0")
+    return float(str(value))
 
 
 def _choice(fields: Mapping[str, object], name: str, legal: tuple[str, ...]) -> str:
@@ -193,10 +259,12 @@ def _pre_skip(fields: Mapping[str, object], form: str, mode: str, from_text: boo
 def _integer(fields: Mapping[str, object], name: str, default: int, legal: tuple[int, int], from_text: bool) -> int:
     low, high = legal
     value = fields.get(name, default)
-    if from_text and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 9:
+    if from_text and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 10:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise SettingError(name, found=quoted(value), expected=f"a whole number from {low} to {high}")
+        raise SettingError(
+            name, found=quoted(value), expected=f"a whole number from {low} to {high}" if low < high else f"{low}"
+        )
     return value
 
 

@@ -21,6 +21,7 @@ from codec_core.synth_tensors import SynthPreset
 from tests.engine_build import Engine
 from tests.lm_files import write_lm_model
 from tests.redis_process import running_redis
+from tests.talk_models import write_talk_model
 
 SEED = int(os.environ.get("MIMI_TEST_SEED", "20261130"))
 
@@ -149,3 +150,15 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """One Redis for all tests, which have keys of their own."""
     with running_redis(tmp_path_factory.mktemp("redis")) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def talk_model_path(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """path(kind, codebook_entries): a language model of :mod:`tests.talk_models`, by default for the embedded codec."""
+    folder = tmp_path_factory.mktemp("talk_models")
+
+    @functools.cache
+    def path(kind: str, codebook_entries: int = 1024) -> Path:
+        return write_talk_model(folder / f"{kind}-{codebook_entries}", kind, codebook_entries)
+
+    return path

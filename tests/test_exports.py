@@ -114,6 +114,7 @@ LANGUAGE_MODEL_MEMBERS = {
         "entered",
         "extra_heads",
         "info",
+        "levels",
         "native",
         "position_steps",
         "reset",
@@ -200,6 +201,7 @@ COMMANDS = {
     "serve",
     "stream",
     "synth",
+    "talk",
     "tokenize",
     "verify",
 }

@@ -57,7 +57,7 @@ CONFINED_PACKAGES = {
     "matplotlib": ("codec_core.verify.drift_plot",),
     "sentencepiece": ("codec_core.text_tokenizer",),
 }
-WIRE_MODULES = ("server.wire", "server.wire_messages", "server.wire_opus", "server.wire_resume", "server.wire_settings")
+WIRE_MODULES = ("server.wire", *(f"server.wire_{part}" for part in ("messages", "opus", "resume", "settings", "talk")))
 # The client's part that speaks the protocol, without what connects.
 CLIENT_WIRE_MODULES = tuple(
     f"codec_core.client.{name}"

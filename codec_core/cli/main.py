@@ -42,6 +42,7 @@ BUILT_IN: Final = (
     "bench",
     "lm",
     "stream",
+    "talk",
     "tokenize",
 )
 

@@ -17,13 +17,13 @@ from codec_core.atomic_file import require_other_file
 from codec_core.audio_file import STANDARD_INPUT
 from codec_core.cli.options import JsonOption, LevelsOption
 from codec_core.cli.report import print_json
-from codec_core.cli.stream_sink import WAV_SUFFIX, Played, Sink, open_sink
+from codec_core.cli.stream_sink import WAV_SUFFIX, Played, Sink, Told, open_sink
 from codec_core.cli.stream_source import MICROPHONE, Source, open_source, stoppable
 from codec_core.cli.stream_view import StreamView
 from codec_core.client import LineOptions, Stream
 from codec_core.client.jitter_buffer import JitterBuffer
 from codec_core.client.line import stream_url
-from codec_core.client.settings import SampleFormat
+from codec_core.client.settings import SampleFormat, StreamSettings
 from codec_core.errors import AudioFileError, CodesFileError, SettingError
 from codec_core.pcm import CODEC_RATE_HZ
 from codec_core.speaker import Speaker
@@ -32,6 +32,7 @@ _SOURCE_HELP = "A sound file; a file of codes (.npy, .mimi, .json, .safetensors)
 _OUTPUT_HELP = "Codes (.npy, .mimi, .json, .safetensors), or .wav: the sound of the codes. Without it, codes are printed."
 
 
+_TALK_HELP = "Have the service's language model hear it, and keep what it answers."
 _FORMAT_HELP = "How sound travels: f32le, s16le, opus, or opus-packets (extra opus)."
 
 _PACED_BYTES: Final = 4 * 1920 * 4
@@ -60,19 +61,26 @@ def command(
     paced: Annotated[bool, typer.Option("--paced", help="Send a file in real time, as a microphone would.")] = False,
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="End after so long; else with the input.")] = None,
     form: Annotated[str, typer.Option("--format", help=_FORMAT_HELP)] = "f32le",
+    talk: Annotated[bool, typer.Option("--talk", help=_TALK_HELP)] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="With --talk, of the model's choices.")] = 0,
     play: Annotated[bool, typer.Option("--play", help="Play what comes back, in real time (extra sounddevice).")] = False,
     sample_rate: Annotated[int, typer.Option("--sample-rate", help="Of raw samples on standard input.")] = 24_000,
     as_json: JsonOption = False,
 ) -> None:
     """Stream a file or a microphone to a service, and keep what comes back.
 
-    Sound becomes codes, or with a .wav output the sound that its codes stand for; codes become sound. A lost connection is made
-    again, and the stream goes on where it was. Ctrl-C ends the input; what was sent is still answered and written.
+    Sound becomes codes, or with a .wav output the sound that its codes stand for; codes become sound. With --talk a language
+    model answers, in text on standard output and sound in the .wav. A lost connection is made again, and the stream goes on
+    where it was. Ctrl-C ends the input; what was sent is still answered and written.
     """
     is_sound = output is not None and output.suffix.lower() == WAV_SUFFIX
     if output is not None and source not in (STANDARD_INPUT, MICROPHONE):
         require_other_file(source, output, error=AudioFileError if is_sound else CodesFileError)
-    opened = open_source(source, sample_rate, levels, echo=is_sound or play, sample_format=cast(SampleFormat, form))
+    if talk and output is not None and not is_sound:
+        raise SettingError("output", str(output), "a .wav file: a language model answers in sound")
+    wanted = StreamSettings("talk", seed=seed) if talk else None
+    how: dict[str, Any] = {"echo": is_sound or play, "sample_format": cast(SampleFormat, form), "talk": wanted}
+    opened = open_source(source, sample_rate, levels, **how)
     paced = paced or play
     if opened.settings.mode == "decode" and output is not None and not is_sound:
         raise SettingError("output", str(output), "a .wav file: codes become sound")
@@ -82,8 +90,9 @@ def command(
     # The name alone: a whole path would push the server's address out of the title.
     title = f"{Path(source).name} -> {request.url.partition('?')[0]}"
     view = StreamView(title, quiet=as_json, total_frames=opened.expected_frames)
-    with _sink(output, lines=not as_json, play=play) as sink:
-        result = asyncio.run(_stream(request, opened, sink, view))
+    with _sink(output, lines=not as_json, play=play) as inner:
+        sink = Told(inner, told=talk and not as_json)
+        result = asyncio.run(_stream(request, opened, sink, view)) | ({"text": sink.text} if talk else {})
     _report(result | {"output": None if output is None else str(output), "warnings": view.warnings}, as_json=as_json)
 
 

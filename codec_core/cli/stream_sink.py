@@ -74,6 +74,40 @@ class Played:
         self._speaker.finish()
 
 
+class Told:
+    """Lets another sink's text be read, too, as it comes.
+
+    Args:
+        sink: the other.
+        told: whether text goes to standard output.
+
+    """
+
+    def __init__(self, sink: Sink, *, told: bool) -> None:
+        self._sink = sink
+        self._told = told
+        self._parts: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """Everything that was written so far."""
+        return "".join(self._parts).strip()
+
+    def take(self, frame: Frame) -> None:
+        """Take the next frame."""
+        if frame.text:
+            if self._told:
+                typer.echo(frame.text if self._parts else frame.text.lstrip(), nl=False)
+            self._parts.append(frame.text)
+        self._sink.take(frame)
+
+    def finish(self, samples: int, provenance: Mapping[str, str], /) -> None:
+        """Put down what is left."""
+        if self._told and self._parts:
+            typer.echo()
+        self._sink.finish(samples, provenance)
+
+
 class Writer(Protocol):
     """What is needed of a sound file that is being written."""
 

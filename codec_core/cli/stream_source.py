@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,7 +47,13 @@ class Source:
 
 
 def open_source(
-    name: str, sample_rate_hz: int, levels: int | None, *, echo: bool, sample_format: SampleFormat = "f32le"
+    name: str,
+    sample_rate_hz: int,
+    levels: int | None,
+    *,
+    echo: bool,
+    sample_format: SampleFormat = "f32le",
+    talk: StreamSettings | None = None,
 ) -> Source:
     """Find out what the input is.
 
@@ -57,15 +63,20 @@ def open_source(
         levels: what was asked for, or ``None``.
         echo: whether sound comes back for sound.
         sample_format: how sound travels.
+        talk: settings of mode ``talk``, where a language model is to answer; sound then travels as ``sample_format`` says.
 
     Raises:
         CodecError: the file cannot be read, or there is no microphone.
-        SettingError: levels asked for that are not those of the codes.
+        SettingError: levels asked for that are not those of the codes; or codes, for a language model to hear.
 
     """
     if Path(name).suffix.lower().removeprefix(".") in FORMATS:
+        if talk is not None:
+            raise SettingError("--talk", name, "sound: the language model hears no codes of a file")
         return _codes(name, levels, sample_format)
     settings = StreamSettings("echo" if echo else "encode", levels, sample_format, echo_codes=echo)
+    if talk is not None:
+        settings = replace(talk, levels=levels, sample_format=sample_format)
     if name == MICROPHONE:
         return Source(settings, _microphone())
     if name == STANDARD_INPUT:

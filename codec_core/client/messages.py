@@ -32,7 +32,7 @@ _QUOTED_MAX_CHARS: Final = 64
 
 @dataclass(frozen=True)
 class Frame:
-    """One answer: a frame's codes, or audio."""
+    """One answer: a frame's codes, or audio, or in mode ``talk`` text."""
 
     sequence: int
     """Counts answers from 0, without a gap; starts again at a reset."""
@@ -44,6 +44,10 @@ class Frame:
     """[n], full scale -1 .. 1, at the stream's rate, where the answer is audio."""
     opus: tuple[bytes, int] | None = None
     """Opus as it came, and the samples of audio that it adds, at 48 kHz; ``pcm`` is made of it."""
+    token: int | None = None
+    """Id of the text token, where the answer is text; most say nothing."""
+    text: str | None = None
+    """What the token adds to the text, where the answer is text; often nothing."""
     latency_ms: float | None = None
     """From sending the last input of the frame until now; ``None`` where the frame was sent again after a resume."""
 
@@ -58,6 +62,7 @@ class Ready:
     settings: Mapping[str, Any]
     """All settings, filled in by the service."""
     levels: int
+    """Of the codes of the stream; in mode ``talk`` of those that the model hears."""
     sample_rate_hz: int
     """Of the codec."""
     frame_samples: int
@@ -73,6 +78,8 @@ class Ready:
     """Input of the epoch that the service holds, in samples at the client's rate or frames of codes."""
     flushes: int = 0
     """Flushes of the epoch that the service has done."""
+    language_model: Mapping[str, Any] | None = None
+    """Of mode ``talk``: ``name``, ``sha256``, ``weight_class``, ``user_levels``, ``own_levels``."""
     resampler: str | None = None
     """After a resume with resampled input: ``continued``, or ``reprimed`` where the codes may differ for a moment."""
 
@@ -176,7 +183,7 @@ def parse_binary(message: bytes, sample_format: SampleFormat) -> Frame:
 
 def _ready(fields: Mapping[str, Any]) -> Ready:
     settings, codec, limits, model = (_object(fields, name) for name in ("settings", "codec", "limits", "model"))
-    token, resampler = fields.get("resume_token"), fields.get("resampler")
+    token, resampler, language = (fields.get(name) for name in ("resume_token", "resampler", "language_model"))
     return Ready(
         session=str(fields.get("session")),
         model=model,
@@ -190,6 +197,7 @@ def _ready(fields: Mapping[str, Any]) -> Ready:
         resumed=fields.get("resumed") is True,
         resume_token=token if isinstance(token, str) else None,
         resampler=resampler if isinstance(resampler, str) else None,
+        language_model=language if isinstance(language, dict) else None,
         **{name: _whole(fields, name) for name in _RESUME_COUNTS if name in fields},
     )
 
@@ -197,6 +205,13 @@ def _ready(fields: Mapping[str, Any]) -> Ready:
 def _flushed(fields: Mapping[str, Any]) -> Flushed:
     names = ("frames", "samples", "padded_samples", "received_samples", "sent_samples", "flushes")
     return Flushed(*(_whole(fields, name) for name in names))
+
+
+def _text(fields: Mapping[str, Any]) -> Frame:
+    text = fields.get("text")
+    if not isinstance(text, str):
+        raise _foreign("text", repr(text))
+    return Frame(_whole(fields, "sequence"), _whole(fields, "position"), token=_whole(fields, "token"), text=text)
 
 
 def _checkpoint(fields: Mapping[str, Any]) -> Checkpoint:
@@ -228,6 +243,7 @@ def _foreign(subject: str, found: str) -> UnavailableError:
 
 _PARSERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Event]]] = {
     "ready": _ready,
+    "text": _text,
     "flushed": _flushed,
     "checkpoint": _checkpoint,
     "goaway": _go_away,

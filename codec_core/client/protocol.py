@@ -117,6 +117,8 @@ class StreamProtocol:
             return self._frame(parse_binary(message, self.settings.sample_format), now_s)
         event = parse_text(message)
         match event:
+            case Frame():
+                return self._frame(event, now_s)
             case Ready():
                 self._agree(event)
             case Checkpoint(position, epoch):
@@ -207,4 +209,5 @@ class StreamProtocol:
 
 def _codec(ready: Ready) -> tuple[object, ...]:
     """Return what makes the answers what they are, beside the input."""
-    return ready.model.get("sha256"), ready.model.get("numerics"), ready.levels
+    language = ready.language_model or {}
+    return ready.model.get("sha256"), ready.model.get("numerics"), ready.levels, language.get("sha256")

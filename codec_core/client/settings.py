@@ -11,7 +11,7 @@ from codec_core.errors import SettingError
 from codec_core.opus_packets import OPUS_RATE_HZ
 from codec_core.pcm import CODEC_RATE_HZ
 
-Mode = Literal["encode", "decode", "echo"]
+Mode = Literal["encode", "decode", "echo", "talk"]
 PcmFormat = Literal["s16le", "f32le"]
 OpusFormat = Literal["opus", "opus-packets"]
 SampleFormat = PcmFormat | OpusFormat
@@ -21,6 +21,7 @@ OPUS_FORMATS: Final[tuple[OpusFormat, ...]] = get_args(OpusFormat)
 SAMPLE_FORMATS: Final[tuple[SampleFormat, ...]] = (*PCM_FORMATS, *OPUS_FORMATS)
 DTYPES: Final[dict[str, np.dtype[np.generic]]] = {"s16le": np.dtype("<i2"), "f32le": np.dtype("<f4")}
 CODE_BYTES: Final = 2
+_OPTIONAL: Final = ("levels", "numerics", "seed", "text_temperature", "text_top_k", "temperature", "top_k")
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class StreamSettings:
     """
 
     mode: Mode = "encode"
-    """``encode``: audio to codes; ``decode``: codes to audio; ``echo``: audio to the audio that its codes stand for."""
+    """``encode``: audio to codes; ``decode``: codes to audio; ``echo``: audio to the audio that its codes stand for; ``talk``:
+    audio to the text and audio of a language model, which the service must have."""
     levels: int | None = None
     """RVQ levels, 1 .. the model's; ``None`` for the model's default."""
     sample_format: SampleFormat = "s16le"
@@ -48,6 +50,16 @@ class StreamSettings:
     """Whether the service shall read as fast as it can, which it must allow; else it reads at most a few times real time."""
     numerics: str | None = None
     """An assertion: a service whose model runs under others refuses."""
+    seed: int | None = None
+    """In mode ``talk``, of the model's choices: the same seed and input make the same answer."""
+    text_temperature: float | None = None
+    """In mode ``talk``, how freely text is chosen; 0 is greedy, ``None`` as published. So the three that follow."""
+    text_top_k: int | None = None
+    """Text tokens that take part in a choice; 0 for all."""
+    temperature: float | None = None
+    """Of codes."""
+    top_k: int | None = None
+    """Codes that take part in a choice."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -77,7 +89,7 @@ class StreamSettings:
             fields["echo_codes"] = "on"
         if self.free_pace:
             fields["pace"] = "free"
-        optional = {"levels": self.levels, "numerics": self.numerics}
+        optional = {name: getattr(self, name) for name in _OPTIONAL}
         return fields | {name: value for name, value in optional.items() if value is not None}
 
     def unit_bytes(self, levels: int) -> int:

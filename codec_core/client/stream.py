@@ -185,7 +185,8 @@ class Stream:
         """Send input, flush, and return all that comes back.
 
         Returns:
-            int32 codes [levels, frames] in mode ``encode``, else float32 audio [n].
+            int32 codes [levels, frames] in mode ``encode``, else float32 audio [n]. What a language model writes is not in
+            it: :meth:`run` hands it out.
 
         """
         frames = [frame async for frame in self.run([data])]

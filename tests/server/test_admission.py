@@ -5,7 +5,7 @@ import math
 import pytest
 
 from server.admission import LATENESS_WINDOW_S, LEAST_LATE_FRAMES, RESERVE, Admission, demand_of
-from server.errors import OverloadedError
+from server.errors import NotOfferedError, OverloadedError
 from server.step_cost import StepCost
 
 ENCODE = demand_of("encode", 8)
@@ -33,6 +33,34 @@ def test_a_mode_asks_for_its_steps():
     assert demand_of("encode", 8) == (("encode_batch", 8),)
     assert demand_of("decode", 4) == (("decode_batch", 4),)
     assert demand_of("echo", 2) == (("encode_batch", 2), ("decode_batch", 2))
+    assert demand_of("talk", 8, 4) == (("encode_batch", 8), ("language_batch", 4), ("decode_batch", 4))
+    assert demand_of("talk", 8) == (("encode_batch", 8), ("language_batch", 0))
+
+
+@pytest.mark.parametrize(("step_s", "is_possible"), [(0.05, True), (0.07, False), (3.0, False)])
+def test_talking_needs_real_time_even_alone(step_s, is_possible):
+    """The codec's steps take 20 ms; a stream of its own is let in whatever they take."""
+    talk = demand_of("talk", 8, 8)
+    service, patient = admission(), admission("count")
+    for one in (service, patient):
+        one._cost.calibrate("language_batch", [(1, step_s), (2, step_s * 1.1)])
+    patient.admit(talk)
+    if is_possible:
+        service.admit(talk)
+        return
+    with pytest.raises(NotOfferedError, match="at most 80 ms; `mimi talk` answers a recording"):
+        service.admit(talk)
+    service.admit(talk, unasked=True)
+
+
+def test_beside_others_a_conversation_waits_for_room():
+    service = admission()
+    service._cost.calibrate("language_batch", [(1, 0.05), (2, 0.055)])
+    service.admit(demand_of("talk", 8, 8))
+    with pytest.raises(OverloadedError):
+        service.admit(demand_of("talk", 8, 8))
+    with pytest.raises(OverloadedError):
+        service.admit(ENCODE)
 
 
 def test_streams_are_let_in_while_all_stay_in_time():

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -9,12 +9,14 @@ from server.errors import NotOfferedError
 from server.wire_settings import (
     DECODE_CLIP_SETTINGS,
     ENCODE_CLIP_SETTINGS,
+    MODES,
     Offer,
     StreamSettings,
     parse_settings,
     quoted,
     unique_fields,
 )
+from server.wire_talk import LanguageOffer
 
 OFFER = Offer(default_levels=8, max_levels=32, codebook_entries=2048, frame_samples=1920, sample_rate_hz=24000, numerics="ggml")
 
@@ -23,6 +25,61 @@ def test_what_is_absent_takes_its_default():
     """ANCHORS A6, F4: levels are said, codes are binary."""
     expected = StreamSettings("encode", 8, "s16le", 24000, 1, "binary", "off", "ggml")
     assert parse_settings({}, OFFER, from_text=True) == parse_settings({}, OFFER, from_text=False) == expected
+
+
+TALKS = replace(OFFER, language=LanguageOffer(16, 8, 0.7, 25, 0.8, 250))
+WRITES = replace(OFFER, language=LanguageOffer(32, 0, 0.0, 25, 0.0, 0))
+
+
+def test_a_language_model_brings_its_own_defaults():
+    settings = parse_settings({"mode": "talk"}, TALKS, from_text=True)
+    assert (settings.levels, settings.seed) == (16, 0)
+    assert (settings.text_temperature, settings.text_top_k, settings.temperature, settings.top_k) == (0.7, 25, 0.8, 250)
+    fields = {"mode": "talk", "levels": 16, "seed": 4_294_967_295, "text_temperature": 0, "temperature": 1.25, "top_k": 0}
+    text = {name: str(value) for name, value in fields.items()}
+    settings = parse_settings(fields, TALKS, from_text=False)
+    assert settings == parse_settings(text, TALKS, from_text=True)
+    assert (settings.seed, settings.text_temperature, settings.temperature, settings.top_k) == (4_294_967_295, 0.0, 1.25, 0)
+    assert parse_settings(asdict(settings), TALKS, from_text=False) == settings
+
+
+@pytest.mark.parametrize(
+    ("offer", "fields"),
+    [
+        (TALKS, {"levels": 8}),
+        (TALKS, {"temperature": -1}),
+        (TALKS, {"temperature": True}),
+        (TALKS, {"temperature": "0.5"}),
+        (TALKS, {"text_temperature": 0.0005}),
+        (TALKS, {"text_temperature": float("inf")}),
+        (TALKS, {"top_k": 65_536}),
+        (TALKS, {"seed": 1 << 32}),
+        (TALKS, {"seed": 1.0}),
+        (WRITES, {"temperature": 0.5}),
+        (WRITES, {"top_k": 1}),
+    ],
+)
+def test_how_a_language_model_may_not_be_told_to_choose(offer, fields):
+    (name,) = fields
+    with pytest.raises(SettingError, match=name):
+        parse_settings({"mode": "talk", **fields}, offer, from_text=False)
+
+
+@pytest.mark.parametrize("name", ["seed", "text_temperature", "text_top_k", "temperature", "top_k"])
+def test_other_modes_choose_nothing(name):
+    for offer in (OFFER, TALKS):
+        assert getattr(parse_settings({name: 0}, offer, from_text=False), name) == 0
+        with pytest.raises(SettingError, match=name):
+            parse_settings({name: 1}, offer, from_text=False)
+
+
+def test_there_is_nobody_to_talk_to_without_a_language_model():
+    with pytest.raises(NotOfferedError, match="--language-model"):
+        parse_settings({"mode": "talk"}, OFFER, from_text=False)
+    assert (OFFER.modes, TALKS.modes) == (MODES[:-1], MODES)
+    assert OFFER.parts_of("echo") == {"encoder", "decoder"}
+    assert TALKS.parts_of("talk") == {"encoder", "language", "decoder"}
+    assert WRITES.parts_of("talk") == {"encoder", "language"}
 
 
 def test_query_and_hello_mean_the_same():

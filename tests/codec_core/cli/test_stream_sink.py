@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from codec_core.cli.stream_sink import open_sink
+from codec_core.cli.stream_sink import Told, open_sink
 from codec_core.client import Frame
 from codec_core.codes_file import read_codes
 from codec_core.errors import CodesFileError
@@ -42,6 +42,19 @@ def test_without_an_output_codes_are_lines(capsys: pytest.CaptureFixture[str]):
             sink.take(Frame(8, 13_440, pcm=np.zeros(4, np.float32)))
             sink.finish(1, MODEL)
     assert capsys.readouterr().out == "7 13440 1 2 3\n"
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_text_is_told_as_it_comes(told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    with open_sink(tmp_path / "x.wav", lines=False) as inner:
+        sink = Told(inner, told=told)
+        for index, text in enumerate((" he", "", "llo", " you")):
+            sink.take(Frame(2 * index, 0, token=5, text=text))
+            sink.take(Frame(2 * index + 1, 0, pcm=np.zeros(1920, np.float32)))
+        sink.finish(4 * 1920, MODEL)
+    assert capsys.readouterr().out == "hello you\n" * told
+    assert sink.text == "hello you"
+    assert soundfile.info(tmp_path / "x.wav").frames == 4 * 1920
 
 
 def test_nothing_is_left_where_it_fails(tmp_path: Path):

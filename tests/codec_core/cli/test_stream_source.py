@@ -8,6 +8,7 @@ import pytest
 import soundfile
 
 from codec_core.cli.stream_source import open_source, stoppable
+from codec_core.client import StreamSettings
 from codec_core.codes_file import CodesDocument, write_codes
 from codec_core.errors import AudioFileError, SettingError, UnavailableError
 
@@ -40,6 +41,15 @@ def test_sound_for_sound_asks_for_its_codes_too(tmp_path: Path):
     soundfile.write(tmp_path / "x.wav", np.zeros(10), 24_000)
     settings = open_source(str(tmp_path / "x.wav"), 24_000, None, echo=True).settings
     assert (settings.mode, settings.echo_codes) == ("echo", True)
+
+
+def test_a_language_model_hears_sound(tmp_path: Path):
+    soundfile.write(tmp_path / "x.wav", np.zeros(10), 24_000)
+    wanted = StreamSettings("talk", seed=7)
+    settings = open_source(str(tmp_path / "x.wav"), 24_000, None, echo=True, talk=wanted).settings
+    assert (settings.mode, settings.seed, settings.sample_format) == ("talk", 7, "f32le")
+    with pytest.raises(SettingError, match="hears no codes"):
+        open_source("x.json", 24_000, None, echo=False, talk=wanted)
 
 
 def test_what_is_no_sound_is_refused():

@@ -60,9 +60,19 @@ def test_ready_says_what_can_be_resumed(wire):
     assert (resumable.resume_token, resumable.epoch, resumable.position, resumable.resumed) == ("t1", 2, 9, True)
 
 
+def test_what_a_language_model_writes_is_a_frame(wire):
+    assert parse_text(server_text("text", sequence=4, position=3840, token=17, text=" so")) == Frame(
+        4, 3840, token=17, text=" so"
+    )
+    ready = parse_text(wire.ready(language_model={"name": "m", "sha256": "00"}))
+    assert isinstance(ready, Ready)
+    assert ready.language_model == {"name": "m", "sha256": "00"}
+
+
 FOREIGN_TEXTS = (
     *("", "{", "[]", "7", '"ready"', "[" * 100_000),
     *('{"type":"ready"}', '{"type":"goaway"}', '{"type":"goaway","time_left_ms":1e99}', '{"type":"flushed","frames":1}'),
+    *('{"type":"text","sequence":1,"position":0,"token":1}', '{"type":"text","sequence":1,"position":0,"token":-1,"text":""}'),
     *('{"type":"checkpoint","position":-1}', '{"type":"checkpoint","position":true}'),
 )
 
