@@ -29,12 +29,37 @@ void check_tokens(const char* what, std::size_t lane, const std::int32_t* tokens
 
 }  // namespace
 
-// The sessions of one step, entered together, committed together and left together. What the step changes lies beside what
-// they are, until its end.
+// What steps of one stream overwrite in its ring while they are computed, put back unless they are committed.
+class RingUndo {
+public:
+    RingUndo(LanguageSession& session, std::size_t steps, ScratchArena& scratch)
+        : state_(&session.state_), steps_(steps), kept_(scratch.take(state_->overwritten_floats(steps))) {
+        state_->copy_overwritten(steps_, kept_);
+    }
+    RingUndo(RingUndo&& other) noexcept
+        : state_(std::exchange(other.state_, nullptr)), steps_(other.steps_), kept_(other.kept_) {}
+    RingUndo& operator=(RingUndo&&) = delete;
+    ~RingUndo() {
+        if (state_ != nullptr) state_->put_back_overwritten(steps_, kept_);
+    }
+    void forget() { state_ = nullptr; }
+
+private:
+    StreamState* state_;  // nullptr: there is nothing to put back
+    std::size_t steps_;
+    float* kept_;
+};
+
+// The sessions of one step, or of several whose tokens are known beforehand, entered together, committed together and left
+// together. What the steps change lies beside what the sessions are, until the end. Rows are the first step of every session,
+// then the second of every session, and so on.
 class LanguageBatch : public CodeChooser {
 public:
     LanguageBatch(std::span<LanguageSession* const> sessions, std::span<const LanguageInput> inputs)
-        : model_(sessions.front()->model()), geometry_(model_.geometry()), inputs_(inputs) {
+        : model_(sessions.front()->model()),
+          geometry_(model_.geometry()),
+          inputs_(inputs),
+          steps_(inputs.size() / sessions.size()) {
         try {
             for (LanguageSession* session : sessions) enter(*session);
         } catch (...) {
@@ -46,29 +71,42 @@ public:
     LanguageBatch(const LanguageBatch&) = delete;
     LanguageBatch& operator=(const LanguageBatch&) = delete;
 
-    void step(std::span<LanguageOutput> outputs, StageObserver* observer) {
+    void run(std::span<LanguageOutput> outputs, StageObserver* observer) {
         ScratchPool::Lease scratch(model_.scratches());
         const ScratchArena::Mark mark(scratch.arena());
-        const StepContext context{model_.kernels(), model_.pool(), model_.scratches(), scratch.arena(), states_, observer};
-        const Activations hidden = context.take(1, geometry_.temporal.dim);
-        const Activations logits = context.take(1, geometry_.text_outputs);
-        model_.temporal().step(context, model_.window(), hear().data(), conditions_.data(), hidden, logits);
-        choose_text(logits);
+        std::vector<RingUndo> undos;
+        for (LanguageSession* session : sessions_)
+            if (steps_ > 1) undos.emplace_back(*session, steps_, scratch.arena());
+        const StepContext all{model_.kernels(), model_.pool(), model_.scratches(), scratch.arena(), states_, observer};
+        const Activations hidden = all.take(1, geometry_.temporal.dim);
+        const Activations logits = all.take(1, geometry_.text_outputs);
+        const std::vector<std::int32_t> tokens = hear(outputs);
+        model_.temporal().step(all, model_.window(), {streams(), tokens.data(), sums_.data(), conditions_.data()}, hidden,
+                               logits);
+        choose_texts(logits);
+        const StepContext last{model_.kernels(), model_.pool(), model_.scratches(), scratch.arena(),
+                               std::span<StreamState* const>(states_).last(streams()), observer};
+        const Activations last_hidden = some_lanes(hidden, last_row(0), streams());
         if (model_.depformer() != nullptr && !all_codes_are_given())
-            model_.depformer()->step(context, model_.window(), hidden, texts_.data(), *this);
-        if (geometry_.extra_heads > 0) look_at_heads(context, hidden, outputs);
+            model_.depformer()->step(last, model_.window(), last_hidden, texts_.data() + last_row(0), *this);
+        if (geometry_.extra_heads > 0) look_at_heads(last, last_hidden, outputs.last(streams()));
         commit(outputs);
+        for (RingUndo& undo : undos) undo.forget();
     }
 
     void choose(std::size_t level, const Activations& logits, std::int32_t* codes) override {
-        for (std::size_t lane = 0; lane < sessions_.size(); ++lane) {
-            std::int32_t& code = codes_[lane * geometry_.own_levels + level];
-            if (code == free_token) code = choose_one(lane, 1 + level, logits.row(lane, 0), geometry_.codebook_entries);
+        for (std::size_t lane = 0; lane < streams(); ++lane) {
+            std::int32_t& code = codes_[last_row(lane) * geometry_.own_levels + level];
+            if (code == free_token)
+                code = choose_one(last_row(lane), 1 + level, logits.row(lane, 0), geometry_.codebook_entries);
             codes[lane] = code;
         }
     }
 
 private:
+    std::size_t streams() const { return sessions_.size(); }
+    std::size_t last_row(std::size_t lane) const { return (steps_ - 1) * streams() + lane; }
+
     void enter(LanguageSession& session) {
         const std::size_t lane = sessions_.size();
         if (&session.model() != &model_)
@@ -76,17 +114,26 @@ private:
                         "the model of session 0");
         session.gate_.enter();
         sessions_.push_back(&session);
-        if (session.position_steps() >= max_position_steps)
+        if (session.position_steps() + steps_ > max_position_steps)
             throw Error(ErrorCode::setting, "stream position", std::to_string(session.position_steps()) + " steps",
                         "less than " + std::to_string(max_position_steps) + "; reset the session to go on");
-        check_input(lane);
-        states_.push_back(&session.state_);
-        conditions_.push_back(&session.conditions_);
         tokens_.push_back(session.tokens_);
         randoms_.push_back(session.random_);
-        texts_.push_back(inputs_[lane].text);
-        for (std::size_t level = 0; level < geometry_.own_levels; ++level)
-            codes_.push_back(inputs_[lane].codes != nullptr ? inputs_[lane].codes[level] : free_token);
+    }
+
+    // Rows of every session, once all are entered.
+    void take_inputs() {
+        for (std::size_t row = 0; row < inputs_.size(); ++row) {
+            LanguageSession& session = *sessions_[row % streams()];
+            const LanguageInput& input = inputs_[row];
+            check_input(row);
+            states_.push_back(&session.state_);
+            conditions_.push_back(&session.conditions_);
+            sums_.push_back(input.sum);
+            texts_.push_back(input.text);
+            for (std::size_t level = 0; level < geometry_.own_levels; ++level)
+                codes_.push_back(input.codes != nullptr ? input.codes[level] : free_token);
+        }
     }
 
     void check_input(std::size_t lane) const {

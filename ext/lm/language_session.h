@@ -40,6 +40,8 @@ struct LanguageInput {
     const std::int32_t* kept = nullptr;   // [own_levels] in place of what was chosen, once all is. nullptr: all are free
     const float* noise = nullptr;         // [1 + own_levels][noise_entries] in place of the generator's numbers, or nullptr
     std::size_t noise_entries = 0;        // at least as many as tokens take part in a choice
+    const float* sum = nullptr;  // [dim], finite: goes into the temporal transformer in place of the sum of the embeddings of
+                                 // the tokens, of which the stream takes note all the same. nullptr: their sum
 };
 
 struct LanguageOutput {
@@ -74,6 +76,7 @@ public:
 
 private:
     friend class LanguageBatch;
+    friend class RingUndo;
 
     LanguageSession(std::shared_ptr<const LanguageModel> model, const Sampling& sampling, Conditions conditions);
 
@@ -91,5 +94,16 @@ private:
 // setting, session_busy, session_closed, numeric_overflow, what `observer` throws.
 void step_batch(std::span<LanguageSession* const> sessions, std::span<const LanguageInput> inputs,
                 std::span<LanguageOutput> outputs, StageObserver* observer = nullptr);
+
+// More positions at once would hardly save time, weights being read from memory or file once for all of them, and take memory.
+constexpr std::size_t most_prompt_steps = 64;
+
+// inputs.size() / sessions.size() steps of each session, whose tokens are known beforehand: text and all codes of every step but
+// the last are given. Inputs and outputs: the first of every session, then the second of every session, and so on. Each matrix
+// is used once, for all steps. Bit-equal to step_batch() step by step, but that extra heads are told of the last step only, and
+// that nothing of it happened where it fails. Errors of step_batch(); input_shape for no whole number of steps from 1 to
+// most_prompt_steps; code_range where a token is free that must be given.
+void prompt_batch(std::span<LanguageSession* const> sessions, std::span<const LanguageInput> inputs,
+                  std::span<LanguageOutput> outputs);
 
 }  // namespace mimi

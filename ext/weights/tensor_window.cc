@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -57,10 +56,11 @@ std::size_t TensorWindow::largest_chunk_bytes() const {
     return most;
 }
 
-WindowPlan TensorWindow::plan(std::size_t fixed_bytes, const WindowOptions& options) const {
+WindowPlan TensorWindow::plan(std::size_t fixed_bytes, const WindowOptions& options, std::size_t table_bytes) const {
     return plan_window({.fixed_bytes = fixed_bytes,
                         .staging_bytes = lanes * (ByteReader::room_bytes(largest_chunk_bytes()) + direct_alignment_bytes),
-                        .layer_bytes = layer_bytes_},
+                        .layer_bytes = layer_bytes_,
+                        .table_bytes = table_bytes},
                        options);
 }
 
@@ -152,9 +152,11 @@ void TensorWindow::run_lane(std::byte* room) {
         const std::size_t layer = taken.layer;
         const WindowChunk& chunk = chunks_[layer][taken.next_chunk++];
         ++taken.chunks_in_flight;
+        begin_reading();
         lock.unlock();
         std::unique_ptr<const Error> failure = read_chunk(chunk, slot, room);
         lock.lock();
+        end_reading();
         stats_.bytes_read += failure ? 0 : chunk.size_bytes;
         const bool failed = failure != nullptr || taken.failure != nullptr;
         if (slots_.finish_chunk(slot, std::move(failure))) {
@@ -163,6 +165,16 @@ void TensorWindow::run_lane(std::byte* room) {
         }
         if (closing_) signals_->changed.notify_all();
     }
+}
+
+void TensorWindow::begin_reading() {
+    if (reading_lanes_++ == 0) reading_since_ = std::chrono::steady_clock::now();
+}
+
+void TensorWindow::end_reading() {
+    if (--reading_lanes_ > 0) return;
+    const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - reading_since_;
+    stats_.reading_ns += static_cast<std::uint64_t>(taken.count());
 }
 
 std::unique_ptr<const Error> TensorWindow::read_chunk(const WindowChunk& chunk, std::size_t slot, std::byte* room) {
