@@ -12,6 +12,7 @@
 #include "layers/step_context.h"
 #include "lm/choose_token.h"
 #include "lm/conditions.h"
+#include "lm/language_input.h"
 #include "lm/language_model.h"
 #include "lm/random_stream.h"
 #include "lm/token_ring.h"
@@ -19,30 +20,6 @@
 #include "state/stream_state.h"
 
 namespace mimi {
-
-// How a stream chooses its tokens. Temperatures are 0 or 0.001 .. 1000.
-struct Sampling {
-    TokenSampling text;
-    TokenSampling audio;
-    RandomGenerator generator = RandomGenerator::counted;
-    std::uint64_t seed = 0;
-};
-
-// In place of a token: the model's own choice.
-constexpr std::int32_t free_token = TokenRing::unset;
-
-// What one step of one stream is given. Tokens are ids or zero_token.
-struct LanguageInput {
-    const std::int32_t* user = nullptr;   // [user_channels]; the initial id counts too
-    std::int32_t text = free_token;       // what to say in place of the choice; the depformer sees it
-    const std::int32_t* codes = nullptr;  // [own_levels] in place of the depformer's choices, which follow from them; none is
-                                          // random then. nullptr: all are free
-    const std::int32_t* kept = nullptr;   // [own_levels] in place of what was chosen, once all is. nullptr: all are free
-    const float* noise = nullptr;         // [1 + own_levels][noise_entries] in place of the generator's numbers, or nullptr
-    std::size_t noise_entries = 0;        // at least as many as tokens take part in a choice
-    const float* sum = nullptr;  // [dim], finite: goes into the temporal transformer in place of the sum of the embeddings of
-                                 // the tokens, of which the stream takes note all the same. nullptr: their sum
-};
 
 struct LanguageOutput {
     bool ready = false;  // whether there is a text and codes yet
@@ -76,7 +53,6 @@ public:
 
 private:
     friend class LanguageBatch;
-    friend class RingUndo;
 
     LanguageSession(std::shared_ptr<const LanguageModel> model, const Sampling& sampling, Conditions conditions);
 
