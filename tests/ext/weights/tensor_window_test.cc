@@ -261,6 +261,30 @@ void test_plans() {
         require(plan_window(sizes, {budget, 0}).memory_bytes() <= budget, "never more than the budget");
 }
 
+void test_plans_with_tables() {
+    const WindowSizes sizes{100, 20, std::vector<std::size_t>(10, 50), 80};
+    require(plan_window(sizes, {}).tables_stay && plan_window(sizes, {680, 0}).memory_bytes() == 680, "all stays");
+    for (std::size_t budget : {679, 600}) {
+        const WindowPlan plan = plan_window(sizes, {budget, 0});
+        require(!plan.tables_stay && !plan.streams() && plan.memory_bytes() == 600, "tables go first");
+    }
+    const WindowPlan less = plan_window(sizes, {599, 0});
+    require(!less.tables_stay && less.slots == 4 && less.full_bytes == 680 && less.minimum_bytes == 170, "then layers");
+    require(code_of([&] { plan_window(sizes, {169, 0}); }) == ErrorCode::setting, "less is refused");
+    const WindowSizes small{100, 20, {30}, 80};
+    require(plan_window(small, {130, 0}).minimum_bytes == 130, "a slot would take more than the layer itself");
+}
+
+void test_plans_of_unequal_layers() {
+    const WindowSizes sizes{0, 0, {100, 10, 100, 10, 100, 10, 100, 10}};
+    for (std::size_t budget = 100; budget < 440; ++budget) {
+        const WindowPlan plan = plan_window(sizes, {budget, 1});
+        const std::size_t left = budget - plan.memory_bytes();
+        for (std::size_t i = 0; i < 8; ++i)
+            require(plan.resident[i] || sizes.layer_bytes[i] > left, "nothing that fits is left out");
+    }
+}
+
 }  // namespace
 
 }  // namespace mimi
@@ -285,6 +309,8 @@ int main() {
         {"nothing is allocated once bound", mimi::test_nothing_is_allocated_once_bound},
         {"the order of alternating cycles is learnt", mimi::test_the_order_of_alternating_cycles_is_learnt},
         {"plans", mimi::test_plans},
+        {"plans with tables", mimi::test_plans_with_tables},
+        {"plans of unequal layers", mimi::test_plans_of_unequal_layers},
     };
     for (const auto& [name, test] : tests) {
         std::printf("%s\n", name);
