@@ -16,8 +16,8 @@ from codec_core.language_info import Conditioner, LanguageModelInfo, describe, r
 from codec_core.language_prompt import Prompt, prompt_entered
 from codec_core.language_session import GREEDY, Given, LanguageSession, LanguageStep, Sampling, step_entered
 from codec_core.model_source import chosen_isa, chosen_threads, file_at_rest
-from codec_core.session_base import StageObserver, all_entered
 from codec_core.rows import code_rows
+from codec_core.session_base import StageObserver, all_entered
 from codec_core.window import LanguageWindowStats, chosen_budget, language_stats_of
 
 __all__ = ["Conditioner", "LanguageModel", "LanguageModelInfo"]
@@ -137,9 +137,7 @@ class LanguageModel:
         with all_entered(sessions):
             return step_entered(sessions, rows, given, observer)
 
-    def prompt_batch(
-        self, sessions: Sequence[LanguageSession], prompts: Sequence[Prompt]
-    ) -> list[list[LanguageStep | None]]:
+    def prompt_batch(self, sessions: Sequence[LanguageSession], prompts: Sequence[Prompt]) -> list[list[LanguageStep | None]]:
         """Take each session through a prompt of as many steps, in one pass over the weights for up to 64 steps of all.
 
         Args:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prompt:
-    """What ``steps`` steps of a stream are given, the first one's first.
+    """What as many steps of a stream are given, the first one's first.
 
-    ``text``, integers [steps], and ``codes``, integers [steps, own_levels], are what :class:`codec_core.Given` has for one step:
-    ids of tokens, or -1 for nothing. None of them may be left to the model (-2) but those of the last step. ``codes`` stays None
-    where the model has none of its own. ``user_codes``, integers [steps, n], n >= ``info.user_levels``, is what a step takes of
-    the user; it may be left out where the model listens to nobody.
+    ``text``, integers [steps], and ``codes``, integers [steps, own_levels], are what :class:`codec_core.Given` has for one
+    step: ids of tokens, or -1 for nothing. None of them may be left to the model (-2) but those of the last step. ``codes``
+    stays None where the model has none of its own. ``user_codes``, integers [steps, n], n >= ``info.user_levels``, is what a
+    step takes of the user; it may be left out where the model listens to nobody.
 
     ``embeddings``, float32 [steps, dim], go into the temporal transformer in place of the sums of the tokens' embeddings, as
     a stored voice has them; the stream takes note of the tokens all the same, and reads them back afterwards.

@@ -18,9 +18,9 @@ from codec_core import _ext
 from codec_core.cli.inspect_language import facts_of, inspect_language_model, inspect_voice_prompt
 from codec_core.cli.options import BudgetOption, JsonOption
 from codec_core.cli.report import human_bytes, print_json, printable, result_console
+from codec_core.cli.window_report import window_facts
 from codec_core.convert.component import component_of
 from codec_core.model import resolve_model_path
-from codec_core.cli.window_report import window_facts
 from codec_core.window import WindowPlan, plan_language_window, plan_window
 
 BAR_COLUMNS = 24
@@ -38,8 +38,8 @@ def command(
 
     The file is checked as completely as when it is loaded; one that is broken is refused, saying why. It may be the codec, a
     language model or a voice prompt. A checkpoint of the codec is first converted into the cache, once, and the file made from
-    it is shown. With a budget, also what of a codec or language model would stay in memory under it and what would be read again
-    and again.
+    it is shown. With a budget, also what of a codec or language model would stay in memory under it and what would be read
+    again and again.
     """
     path = str(resolve_model_path(model))
     found = _inspect(path)

@@ -131,7 +131,8 @@ struct StepArguments {
     std::vector<LanguageInput> inputs;
 };
 
-// Calls run(outputs) with the interpreter unlocked, and returns them as Python takes them: by row, extra heads of the last step.
+// Calls run(outputs) with the interpreter unlocked, and returns them as Python takes them: by row, extra heads of the last
+// step.
 template <class Run>
 nb::tuple answered(std::size_t rows, std::size_t lanes, const LmGeometry& geometry, const Run& run) {
     const std::size_t heads = geometry.extra_heads * geometry.extra_head_dim;
@@ -171,9 +172,8 @@ nb::tuple prompt_rows(const SessionList<LanguageSession>& sessions, const Codes&
     const std::size_t rows = user.shape(0);
     const LmGeometry& geometry = held.pointers.front()->model().geometry();
     const StepArguments arguments(rows, geometry, user, texts, codes, std::nullopt, std::nullopt, embeddings);
-    return answered(rows, held.pointers.size(), geometry, [&](std::vector<LanguageOutput>& outputs) {
-        prompt_batch(held.pointers, arguments.inputs, outputs);
-    });
+    return answered(rows, held.pointers.size(), geometry,
+                    [&](std::vector<LanguageOutput>& outputs) { prompt_batch(held.pointers, arguments.inputs, outputs); });
 }
 
 nb::bytes save_state(LanguageSession& session) {

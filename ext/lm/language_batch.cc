@@ -45,8 +45,12 @@ public:
         model_.temporal().step(all, model_.window(), {streams(), tokens.data(), sums_.data(), conditions_.data()}, hidden,
                                logits);
         choose_texts(logits);
-        const StepContext last{model_.kernels(), model_.pool(), model_.scratches(), scratch.arena(),
-                               std::span<StreamState* const>(states_).last(streams()), observer};
+        const StepContext last{model_.kernels(),
+                               model_.pool(),
+                               model_.scratches(),
+                               scratch.arena(),
+                               std::span<StreamState* const>(states_).last(streams()),
+                               observer};
         const Activations last_hidden = some_lanes(hidden, last_row(0), streams());
         if (model_.depformer() != nullptr && !all_codes_are_given())
             model_.depformer()->step(last, model_.window(), last_hidden, texts_.data() + last_row(0), *this);
@@ -77,9 +81,7 @@ private:
     std::size_t streams() const { return sessions_.size(); }
     std::size_t last_row(std::size_t lane) const { return (steps_ - 1) * streams() + lane; }
 
-    std::uint64_t position(std::size_t row) const {
-        return sessions_[row % streams()]->position_steps() + row / streams();
-    }
+    std::uint64_t position(std::size_t row) const { return sessions_[row % streams()]->position_steps() + row / streams(); }
 
     void enter(LanguageSession& session) {
         const std::size_t lane = sessions_.size();

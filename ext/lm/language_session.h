@@ -74,11 +74,11 @@ void step_batch(std::span<LanguageSession* const> sessions, std::span<const Lang
 // More positions at once would hardly save time, weights being read from memory or file once for all of them, and take memory.
 constexpr std::size_t most_prompt_steps = 64;
 
-// inputs.size() / sessions.size() steps of each session, whose tokens are known beforehand: text and all codes of every step but
-// the last are given. Inputs and outputs: the first of every session, then the second of every session, and so on. Each matrix
-// is used once, for all steps. Bit-equal to step_batch() step by step, but that extra heads are told of the last step only, and
-// that nothing of it happened where it fails. Errors of step_batch(); input_shape for no whole number of steps from 1 to
-// most_prompt_steps; code_range where a token is free that must be given.
+// inputs.size() / sessions.size() steps of each session, whose tokens are known beforehand: text and all codes of every step
+// but the last are given. Inputs and outputs: the first of every session, then the second of every session, and so on. Each
+// matrix is used once, for all steps. Bit-equal to step_batch() step by step, but that extra heads are told of the last step
+// only, and that nothing of it happened where it fails. Errors of step_batch(); input_shape for no whole number of steps from 1
+// to most_prompt_steps; code_range where a token is free that must be given.
 void prompt_batch(std::span<LanguageSession* const> sessions, std::span<const LanguageInput> inputs,
                   std::span<LanguageOutput> outputs);
 

@@ -1,6 +1,6 @@
-// The memory of a stream's ring of keys and values, zero at first. A small ring is there from the start, in huge pages where the
-// system has them. A large one, gigabytes where attention reaches far, gets its pages from the system as they are first written:
-// a stream that has just begun costs little, and making one no time.
+// The memory of a stream's ring of keys and values, zero at first. A small ring is there from the start, in huge pages where
+// the system has them. A large one, gigabytes where attention reaches far, gets its pages from the system as they are first
+// written: a stream that has just begun costs little, and making one no time.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
 """How a language model much larger than its RAM budget does: ``python tests/bench/language_window.py``.
 
-Makes a model of the published 7B shapes in a temporary folder (8.2 GB, removed at the end), steps one stream of it under a budget
-and prints, round by round, the rate of weights read beside that of a plain sequential read of the file by direct I/O just before
-and after; what a prompt of 64 steps takes; and the peak of the process's memory beside what it may be. Exit status 1 where the
-rate is below 0.8 of the plain one in all rounds, or memory beyond what it may be. ``--model`` takes a file made before, as
-tests/bench/large_language_model.py makes it. Nothing else should run on the machine.
+Makes a model of the published 7B shapes in a temporary folder (8.2 GB, removed at the end), steps one stream of it under a
+budget and prints, round by round, the rate of weights read beside that of a plain sequential read of the file by direct I/O
+just before and after; what a prompt of 64 steps takes; and the peak of the process's memory beside what it may be. Exit status
+1 where the rate is below 0.8 of the plain one in all rounds, or memory beyond what it may be. ``--model`` takes a file made
+before, as tests/bench/large_language_model.py makes it. Nothing else should run on the machine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A language model under a RAM budget gives the same bits, reads no more than it must, and tells what goes wrong with its file."""
+"""A language model under a RAM budget: the same bits, no more reads than there must be, and a file that fails is told."""
 
 from __future__ import annotations
 
@@ -217,9 +217,7 @@ def test_rows_of_a_file_written_over_are_refused(own_path: Path):
     assert session.step(range(8)) is not None
 
 
-def test_a_file_that_another_took_the_place_of_goes_on_as_it_was(
-    own_path: Path, language_models: Callable[..., LanguageModel]
-):
+def test_a_file_that_another_took_the_place_of_goes_on_as_it_was(own_path: Path, language_models: Callable[..., LanguageModel]):
     model = LanguageModel.open(own_path, ram_budget_bytes=whole_plan(own_path).minimum_bytes)
     other = own_path.with_name("other.gguf")
     other.write_bytes(b"another model")
