@@ -100,7 +100,7 @@ def _token_rows(what: str, tokens: ArrayLike | None, steps: int) -> NDArray[np.i
 def _by_step(lanes: list[NDArray[Any]]) -> NDArray[Any]:
     """Return the lanes' rows as the engine takes them: the first of every lane, then the second of every lane, and so on."""
     rows = np.stack(lanes, axis=1)
-    return np.ascontiguousarray(rows.reshape(-1, *rows.shape[2:]))
+    return rows.reshape(rows.shape[0] * rows.shape[1], *rows.shape[2:])
 
 
 def _embeddings(lanes: list[_Rows], part: slice) -> NDArray[np.float32] | None:
