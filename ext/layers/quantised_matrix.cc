@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "layers/product_pieces.h"
 
@@ -25,9 +26,13 @@ void QuantisedMatrix::pack_rows(const QuantisedBlock* rows, std::size_t first, s
         if (lane == 0 && outputs_ - output < block_outputs) std::fill_n(block, quantised_block_bytes(groups_), std::uint8_t{0});
         for (std::size_t group = 0; group < groups_; ++group) {
             const QuantisedBlock& stored = rows[row * groups_ + group];
-            for (std::size_t i = 0; i < quantised_group; ++i)
-                block[(group * 8 + i / 4) * quantised_row_bytes + 4 * lane + i % 4] =
-                    static_cast<std::uint8_t>(stored.quants[i] + 128);
+            // Four at a time, 128 added to each: the tensor window packs at the rate of the disk.
+            for (std::size_t i = 0; i < quantised_group; i += 4) {
+                std::uint32_t four;
+                std::memcpy(&four, stored.quants + i, sizeof four);
+                four ^= 0x80808080u;
+                std::memcpy(block + (group * 8 + i / 4) * quantised_row_bytes + 4 * lane, &four, sizeof four);
+            }
             std::uint8_t* scale = scales + 2 * (group * block_outputs + lane);
             scale[0] = static_cast<std::uint8_t>(stored.scale & 0xffu);
             scale[1] = static_cast<std::uint8_t>(stored.scale >> 8);

@@ -37,7 +37,7 @@ public:
     void run(std::span<LanguageOutput> outputs, StageObserver* observer) {
         ScratchPool::Lease scratch(model_.scratches());
         const ScratchArena::Mark mark(scratch.arena());
-        std::vector<RingUndo> undos = make_undos(scratch.arena());
+        std::vector<RingUndo> undos = make_undos();
         const StepContext all{model_.kernels(), model_.pool(), model_.scratches(), scratch.arena(), states_, observer};
         const Activations hidden = all.take(1, geometry_.temporal.dim);
         const Activations logits = all.take(1, geometry_.text_outputs);
@@ -70,11 +70,10 @@ public:
 
 private:
     // A single step overwrites nothing that is in reach.
-    std::vector<RingUndo> make_undos(ScratchArena& scratch) {
+    std::vector<RingUndo> make_undos() {
         std::vector<RingUndo> undos;
         for (LanguageSession* session : sessions_)
-            if (steps_ > 1)
-                undos.emplace_back(session->state_, steps_, scratch.take(session->state_.overwritten_floats(steps_)));
+            if (steps_ > 1) undos.emplace_back(session->state_, steps_);
         return undos;
     }
 

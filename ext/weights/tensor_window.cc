@@ -173,8 +173,12 @@ void TensorWindow::begin_reading() {
 
 void TensorWindow::end_reading() {
     if (--reading_lanes_ > 0) return;
+    stats_.reading_ns += reading_for();
+}
+
+std::uint64_t TensorWindow::reading_for() const {
     const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - reading_since_;
-    stats_.reading_ns += static_cast<std::uint64_t>(taken.count());
+    return static_cast<std::uint64_t>(taken.count());
 }
 
 std::unique_ptr<const Error> TensorWindow::read_chunk(const WindowChunk& chunk, std::size_t slot, std::byte* room) {
@@ -284,7 +288,9 @@ WindowStats TensorWindow::stats() const {
     // In a fork nobody writes them, and nobody may ever let go of the mutex.
     if (!signals_ || ::getpid() != process_) return stats_;
     const Lock lock(signals_->mutex);
-    return stats_;
+    WindowStats now = stats_;
+    if (reading_lanes_ > 0) now.reading_ns += reading_for();
+    return now;
 }
 
 std::uint64_t TensorWindow::streamed_file_bytes(std::size_t first_layer, std::size_t layers) const {

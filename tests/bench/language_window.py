@@ -38,7 +38,7 @@ def made_model(folder: str, context_steps: int) -> Path:
         raise SystemExit(f"{folder}: {shutil.disk_usage(folder).free / 1e9:.0f} GB free, expected {2 * MODEL_BYTES / 1e9:.0f}")
     path, start = Path(folder) / "large.gguf", time.perf_counter()
     program = Path(__file__).with_name("large_language_model.py")
-    subprocess.run([sys.executable, "-P", program, path, "--context-steps", str(context_steps)], check=True)
+    subprocess.run([sys.executable, program, path, "--context-steps", str(context_steps)], check=True)
     print(f"{path.stat().st_size / 1e9:.2f} GB written in {time.perf_counter() - start:.0f} s")
     return path
 
