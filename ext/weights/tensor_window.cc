@@ -32,6 +32,11 @@ Error copy_of(const Error& error) {
     return {error.code(), error.subject(), error.found(), error.expected()};
 }
 
+std::uint64_t nanoseconds_since(std::chrono::steady_clock::time_point start) {
+    const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - start;
+    return static_cast<std::uint64_t>(taken.count());
+}
+
 Error closed() {
     return {ErrorCode::unavailable, "tensor window", "closed while a layer was waited for", "an open model"};
 }
@@ -173,12 +178,7 @@ void TensorWindow::begin_reading() {
 
 void TensorWindow::end_reading() {
     if (--reading_lanes_ > 0) return;
-    stats_.reading_ns += reading_for();
-}
-
-std::uint64_t TensorWindow::reading_for() const {
-    const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - reading_since_;
-    return static_cast<std::uint64_t>(taken.count());
+    stats_.reading_ns += nanoseconds_since(reading_since_);
 }
 
 std::unique_ptr<const Error> TensorWindow::read_chunk(const WindowChunk& chunk, std::size_t slot, std::byte* room) {
@@ -207,9 +207,8 @@ TensorWindow::Lease TensorWindow::acquire_streamed(std::size_t layer) {
     if (hit) {
         ++stats_.hits;
     } else {
-        const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - asked;
         ++stats_.stalls;
-        stats_.stall_ns += static_cast<std::uint64_t>(waited.count());
+        stats_.stall_ns += nanoseconds_since(asked);
     }
     return publish(slot);
 }
@@ -289,7 +288,7 @@ WindowStats TensorWindow::stats() const {
     if (!signals_ || ::getpid() != process_) return stats_;
     const Lock lock(signals_->mutex);
     WindowStats now = stats_;
-    if (reading_lanes_ > 0) now.reading_ns += reading_for();
+    if (reading_lanes_ > 0) now.reading_ns += nanoseconds_since(reading_since_);
     return now;
 }
 

@@ -108,7 +108,6 @@ private:
     // A lane begins, or has ended, to read; under the mutex.
     void begin_reading();
     void end_reading();
-    std::uint64_t reading_for() const;  // ns, since the first of them began
     // nullptr where it went well.
     std::unique_ptr<const Error> read_chunk(const WindowChunk& chunk, std::size_t slot, std::byte* room);
     Lease acquire_streamed(std::size_t layer);
