@@ -17,7 +17,9 @@ Errors: :mod:`codec_core.errors`, one tree.
 from importlib.metadata import version
 
 from codec_core.errors import CodecError
-from codec_core.language_model import LanguageModel, LanguageModelInfo
+from codec_core.language_info import LanguageModelInfo
+from codec_core.language_model import LanguageModel
+from codec_core.language_prompt import Prompt
 from codec_core.language_session import Given, LanguageSession, Sampling
 from codec_core.model import CodecModel, ModelInfo
 from codec_core.session import DecoderSession, EncoderSession
@@ -34,6 +36,7 @@ __all__ = [
     "LanguageModelInfo",
     "LanguageSession",
     "ModelInfo",
+    "Prompt",
     "Sampling",
     "__version__",
 ]

@@ -220,11 +220,12 @@ class LanguageModel:
     """A loaded language model: immutable, shared by every session."""
 
     @staticmethod
-    def open(path: str, isa: str = "", threads: int = 1, ram_budget_bytes: int = 0) -> LanguageModel:
+    def open(path: str, isa: str = "", threads: int = 1, ram_budget_bytes: int = 0, window_slots: int = 0) -> LanguageModel:
         """
         Reads, checks and packs a GGUF file of the enriched form. Empty `isa`: the best here.
 
-        `ram_budget_bytes`: most bytes of weights in memory, 0 for no limit.
+        `ram_budget_bytes`: most bytes of weights in memory, 0 for no limit; `window_slots`: slots of the tensor
+        window, 0 for as many as serve.
         """
 
     @property
@@ -247,6 +248,10 @@ class LanguageModel:
 
     @property
     def window_plan(self, /) -> dict[str, int]: ...
+    @property
+    def window_stats(self, /) -> dict[str, Any]: ...
+    @property
+    def step_read_bytes(self) -> int: ...
     @property
     def state_bytes(self) -> int: ...
     @property
@@ -297,6 +302,24 @@ def language_step_batch(
     choice is free; likewise codes and kept, int32 [sessions, own levels]; noise float32 [sessions, 1 + own levels,
     entries]. Returns a list of texts, None where there is none yet, codes int32 [sessions, own levels], and the
     probabilities of the extra heads, float32 [sessions, heads, head dim].
+    """
+
+MOST_PROMPT_STEPS: int = 64
+
+def language_prompt_batch(
+    sessions: list[LanguageSession], user_codes: Any, texts: Any, codes: Any = None, embeddings: Any = None
+) -> tuple[list[int | None], Any, Any]:
+    """
+    Up to MOST_PROMPT_STEPS steps of each session at once, rows being the first step of every session, then the
+    second of every session, and so on: user codes int32 [rows, user levels], texts int32 [rows], codes int32
+    [rows, own levels], embeddings float32 [rows, dim] in place of the sum of the tokens' own. Only the last
+    steps' texts and codes may be -2. Returns texts and codes by row and the last steps' extra heads, as
+    language_step_batch does.
+    """
+
+def plan_language_window(path: str, ram_budget_bytes: int) -> dict[str, int]:
+    """
+    What of a language model would stay in memory under a budget (0: no limit), as plan_window() says of a codec.
     """
 
 class Kernels:

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from codec_core import _ext
 from codec_core.errors import InputShapeError
+from codec_core.language_prompt import Prompt, prompt_entered
 from codec_core.rows import code_rows
 from codec_core.session_base import ExclusiveSession, StageObserver
 from codec_core.snapshot import SnapshotContent, pack
 
 if TYPE_CHECKING:
-    from codec_core.language_model import LanguageModelInfo
+    from codec_core.language_info import LanguageModelInfo
 
 ZERO: Final = -1
 """A token that stands for nothing: its embedding is exactly zero."""
@@ -111,6 +112,29 @@ class LanguageSession(ExclusiveSession[_ext.LanguageSession]):
             raise InputShapeError("user codes", str(list(row.shape)), f"[{self.info.user_levels}]: one step")
         with self.entered():
             return step_entered([self], row[np.newaxis], None if given is None else [given], observer)[0]
+
+    def prompt(self, prompt: Prompt) -> list[LanguageStep | None]:
+        """Go on by all the steps of a prompt, whose tokens are known beforehand, in a fraction of the time.
+
+        The result is that of calling :meth:`step` for each row of the prompt, bit for bit, and so is the state it leaves: the
+        stream may then be stepped, snapshot or reset. But the steps go through each matrix together, up to 64 at a time, so
+        that weights are read from memory, or under a RAM budget from the file, once for all of them; and no codes are computed
+        but what the last step leaves free.
+
+        Args:
+            prompt: text, codes, the user's codes; see :class:`codec_core.language_prompt.Prompt`.
+
+        Returns:
+            What :meth:`step` would have returned for each row. ``extra_heads`` are those of the last one.
+
+        Raises:
+            InputShapeError, InputTypeError, CodeRangeError, SettingError, NumericOverflowError, ModelAccessError,
+            SessionBusyError, SessionClosedError. Of the 64 steps in which it fails none happened; those before them did, as
+            ``position_steps`` tells, and the rest of the prompt may be tried again.
+
+        """
+        with self.entered():
+            return prompt_entered([self], [prompt])[0]
 
     def reset(self) -> None:
         """Become as a new session with the same sampling and conditions, bit for bit."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +25,52 @@ def sha256_of(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ModelAccessError(f"model file {path}", error.strerror or str(error), "a readable file") from error
+
+
+class FileDigest:
+    """The SHA-256 of a file as it is now, read when it is first asked for: a file of many gigabytes takes many seconds.
+
+    The file is kept open until then, so that it may meanwhile be moved, deleted or replaced. Safe to use from any thread.
+
+    Raises:
+        ModelAccessError: the file cannot be opened.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._hex = ""
+        try:
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise ModelAccessError(f"model file {path}", error.strerror or str(error), "a readable file") from error
+        self._close = weakref.finalize(self, os.close, self._descriptor)
+        self._opened = _identity_of(os.fstat(self._descriptor))
+
+    def hexadecimal(self) -> str:
+        """Return the digest in hexadecimal.
+
+        Raises:
+            ModelAccessError: the file cannot be read, or has been written to since.
+
+        """
+        with self._lock:
+            if not self._hex:
+                self._hex = self._read()
+                self._close()
+            return self._hex
+
+    def _read(self) -> str:
+        try:
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            with open(self._descriptor, "rb", closefd=False) as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise ModelAccessError(f"model file {self._path}", error.strerror or str(error), "a readable file") from error
+        if _identity_of(os.fstat(self._descriptor)) != self._opened:
+            raise ModelAccessError(f"model file {self._path}", "a change since it was opened", "a file that stays as it is")
+        return found
 
 
 def chosen_threads(threads: int | None) -> int:
@@ -71,4 +119,8 @@ def _identity(path: Path) -> tuple[int, ...]:
         status = path.stat()
     except OSError:
         return ()
+    return _identity_of(status)
+
+
+def _identity_of(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

@@ -12,7 +12,11 @@ import numpy as np
 
 from codec_core.synth_lm import LM_CONFIGS, lm_arrays
 
-QUANTISED = {"f16": gguf.GGMLQuantizationType.F16, "bf16": gguf.GGMLQuantizationType.BF16}
+QUANTISED = {
+    "f16": gguf.GGMLQuantizationType.F16,
+    "bf16": gguf.GGMLQuantizationType.BF16,
+    "q8_0": gguf.GGMLQuantizationType.Q8_0,
+}
 
 
 def lm_metadata(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,6 +73,11 @@ def _put(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
         writer.add_array(key, value)
 
 
+def put_metadata(writer: gguf.GGUFWriter, metadata: Mapping[str, Any]) -> None:
+    for key, value in metadata.items():
+        _put(writer, key, value)
+
+
 Typed = Mapping[str, tuple[gguf.GGMLQuantizationType, np.ndarray]]
 """Tensors by name: their type and values, or blocks as uint8 [rows, bytes]."""
 
@@ -76,8 +85,7 @@ Typed = Mapping[str, tuple[gguf.GGMLQuantizationType, np.ndarray]]
 def write_typed_lm(path: Path, tensors: Typed, metadata: Mapping[str, Any]) -> Path:
     """Write tensors (names without ``lm.``) and keys."""
     writer = gguf.GGUFWriter(path, "moshi")
-    for key, value in metadata.items():
-        _put(writer, key, value)
+    put_metadata(writer, metadata)
     for name, (kind, array) in tensors.items():
         values = np.ascontiguousarray(array.reshape(-1) if array.ndim == 3 else array)
         writer.add_tensor(f"lm.{name}", values, raw_dtype=kind if values.dtype == np.uint8 else None)

@@ -22,6 +22,7 @@ PUBLIC_NAMES = {
         "LanguageModelInfo",
         "LanguageSession",
         "ModelInfo",
+        "Prompt",
         "Sampling",
         "__version__",
     },
@@ -108,7 +109,7 @@ PUBLIC_MEMBERS = {
     },
 }
 LANGUAGE_MODEL_MEMBERS = {
-    "LanguageModel": {"info", "open", "restore", "session", "step_batch"},
+    "LanguageModel": {"info", "open", "prompt_batch", "restore", "session", "step_batch", "window_stats"},
     "LanguageSession": {
         "close",
         "entered",
@@ -117,6 +118,7 @@ LANGUAGE_MODEL_MEMBERS = {
         "levels",
         "native",
         "position_steps",
+        "prompt",
         "reset",
         "snapshot",
         "state_bytes",
@@ -160,15 +162,18 @@ PARAMETERS = {
     codec_core.LanguageModel.open: ("path", "threads", "ram_budget_bytes"),
     codec_core.LanguageModel.session: ("self", "sampling", "conditions"),
     codec_core.LanguageModel.step_batch: ("self", "sessions", "user_codes", "given", "observer"),
+    codec_core.LanguageModel.prompt_batch: ("self", "sessions", "prompts"),
     codec_core.LanguageModel.restore: ("self", "blob"),
+    codec_core.LanguageSession.prompt: ("self", "prompt"),
     codec_core.LanguageSession.step: ("self", "user_codes", "given", "observer"),
     codec_core.Sampling: ("text_temperature", "text_top_k", "temperature", "top_k", "seed", "generator"),
     codec_core.Given: ("text", "codes", "kept", "noise"),
+    codec_core.Prompt: ("text", "codes", "user_codes", "embeddings"),
 }
 LANGUAGE_MODEL_FACTS = (
     "name",
     "path",
-    "sha256",
+    "digest",
     "weight_class",
     "numerics",
     "audio_channels",

@@ -18,9 +18,10 @@ from codec_core import _ext
 from codec_core.cli.inspect_language import facts_of, inspect_language_model, inspect_voice_prompt
 from codec_core.cli.options import BudgetOption, JsonOption
 from codec_core.cli.report import human_bytes, print_json, printable, result_console
+from codec_core.cli.window_report import window_facts
 from codec_core.convert.component import component_of
 from codec_core.model import resolve_model_path
-from codec_core.window import WindowPlan, plan_window
+from codec_core.window import WindowPlan, plan_language_window, plan_window
 
 BAR_COLUMNS = 24
 _COMPONENT_NAMES = {"mimi": "codec", "lm": "language model", "voice": "voice prompt"}
@@ -37,11 +38,12 @@ def command(
 
     The file is checked as completely as when it is loaded; one that is broken is refused, saying why. It may be the codec, a
     language model or a voice prompt. A checkpoint of the codec is first converted into the cache, once, and the file made from
-    it is shown. With a budget, also what of the codec would stay in memory under it and what would be read again and again.
+    it is shown. With a budget, also what of a codec or language model would stay in memory under it and what would be read
+    again and again.
     """
     path = str(resolve_model_path(model))
     found = _inspect(path)
-    plan = None if ram_budget is None or found["component"] != "mimi" else plan_window(path, ram_budget)
+    plan = None if ram_budget is None else _plan(path, found["component"], ram_budget)
     if as_json:
         print_json({"path": path, **found} | ({} if plan is None else {"window_plan": asdict(plan)}))
         return
@@ -49,9 +51,15 @@ def command(
     console.print(_facts(path, found))
     console.print(_sizes(found["tensors"]))
     if plan is not None:
-        console.print(_window_facts(plan))
+        console.print(window_facts(plan, found["component"]))
     if tensors:
         console.print(_tensor_table(found["tensors"]))
+
+
+def _plan(path: str, component: str, ram_budget: int) -> WindowPlan | None:
+    if component == "voice":
+        return None
+    return plan_window(path, ram_budget) if component == "mimi" else plan_language_window(path, ram_budget)
 
 
 def _inspect(path: str) -> dict[str, Any]:
@@ -104,24 +112,6 @@ def _provenance(metadata: dict[str, Any]) -> Iterable[tuple[str, str]]:
     for key, value in metadata.items():
         if match := re.fullmatch(r"moshi\.(?:mimi|lm|voice)\.(\w+_sha256|converter)", key):
             yield match[1].replace("_", " "), str(value)
-
-
-def _window_facts(plan: WindowPlan) -> Table:
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    table.add_row("budget", f"{human_bytes(plan.budget_bytes)}, of which {human_bytes(plan.memory_bytes)} are used")
-    table.add_row("always stays", human_bytes(plan.fixed_bytes))
-    kept = f"{plan.resident_layers} of {plan.layers}"
-    if plan.streams:
-        table.add_row("layers that stay", f"{kept}, {human_bytes(plan.resident_bytes - plan.fixed_bytes)}")
-        table.add_row("read every frame", f"the others, {human_bytes(plan.streamed_bytes)} to encode it and decode it back")
-        slots = f"{plan.slots} of {human_bytes(plan.slot_bytes)}, filled through {human_bytes(plan.staging_bytes)}"
-        table.add_row("slots", slots)
-        table.add_row("budgets", f"from {human_bytes(plan.minimum_bytes)}; {human_bytes(plan.full_bytes)} hold everything")
-    else:
-        table.add_row("layers that stay", f"{kept}: nothing is read again")
-    return table
 
 
 def _family(name: str) -> str:

@@ -28,12 +28,28 @@ using Tokens = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::de
 using Noise = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+nb::dict plan_language_window_of(const std::string& path, std::size_t ram_budget_bytes) {
+    WindowPlan plan;
+    {
+        const nb::gil_scoped_release release;
+        plan = plan_language_window(GgufReader(path), {.budget_bytes = ram_budget_bytes});
+    }
+    return plan_dict(plan);
+}
+
+nb::dict language_stats(const LanguageModel& model) {
+    nb::dict out = stats_dict(model.window().stats());
+    out["rows_read"] = model.rows() == nullptr ? 0 : model.rows()->rows_read();
+    out["row_bytes_read"] = model.rows() == nullptr ? 0 : model.rows()->bytes_read();
+    return out;
+}
+
 std::shared_ptr<LanguageModel> open_language_model(const std::string& path, const std::string& isa, std::size_t threads,
-                                                   std::size_t ram_budget_bytes) {
+                                                   std::size_t ram_budget_bytes, std::size_t window_slots) {
     const nb::gil_scoped_release release;
     // Python knows no const; every method bound below is.
     return std::const_pointer_cast<LanguageModel>(
-        LanguageModel::open(path, {isa, threads, {.budget_bytes = ram_budget_bytes}}));
+        LanguageModel::open(path, {isa, threads, {.budget_bytes = ram_budget_bytes, .slots = window_slots}}));
 }
 
 Sampling sampling_of(double text_temperature, std::size_t text_top_k, double temperature, std::size_t top_k,
@@ -76,38 +92,66 @@ void require_rows(const char* what, const std::optional<Array>& array, std::size
                 "[" + std::to_string(lanes) + ", " + std::to_string(width) + ", ...]");
 }
 
-// Copies of what the caller passed, made while the interpreter is locked.
+template <class Value>
+const Value* row_of(const std::vector<Value>& values, std::size_t offset) {
+    return values.empty() ? nullptr : values.data() + offset;
+}
+
+// Copies of what the caller passed, made while the interpreter is locked. A row is a step of a session.
 struct StepArguments {
-    StepArguments(std::size_t lanes, const LmGeometry& geometry, const Codes& user_codes, const Tokens& text,
-                  const std::optional<Codes>& given, const std::optional<Codes>& kept_codes, const std::optional<Noise>& race) {
-        require_rows("user codes", std::optional<Codes>(user_codes), lanes, geometry.user_channels());
-        if (text.shape(0) != lanes)
-            throw Error(ErrorCode::input_shape, "texts", std::to_string(text.shape(0)), std::to_string(lanes));
-        require_rows("codes", given, lanes, geometry.own_levels);
-        require_rows("kept codes", kept_codes, lanes, geometry.own_levels);
-        require_rows("noise", race, lanes, 1 + geometry.own_levels);
+    StepArguments(std::size_t rows, const LmGeometry& geometry, const Codes& user_codes, const Tokens& text,
+                  const std::optional<Codes>& given, const std::optional<Codes>& kept_codes, const std::optional<Noise>& race,
+                  const std::optional<Rows>& embeddings) {
+        require_rows("user codes", std::optional<Codes>(user_codes), rows, geometry.user_channels());
+        if (text.shape(0) != rows)
+            throw Error(ErrorCode::input_shape, "texts", std::to_string(text.shape(0)), std::to_string(rows));
+        require_rows("codes", given, rows, geometry.own_levels);
+        require_rows("kept codes", kept_codes, rows, geometry.own_levels);
+        require_rows("noise", race, rows, 1 + geometry.own_levels);
+        require_rows("embeddings", embeddings, rows, geometry.temporal.dim);
         user = owned_copy<std::int32_t>(user_codes);
         texts = owned_copy<std::int32_t>(text);
         if (given) codes = owned_copy<std::int32_t>(*given);
         if (kept_codes) kept = owned_copy<std::int32_t>(*kept_codes);
         if (race) noise = owned_copy<float>(*race);
+        if (embeddings) sums = owned_copy<float>(*embeddings);
         const std::size_t entries = race ? race->shape(2) : 0;
-        const auto at = [](const auto& values, std::size_t offset) {
-            return values.empty() ? nullptr : values.data() + offset;
-        };
-        for (std::size_t lane = 0; lane < lanes; ++lane)
-            inputs.push_back({.user = user.data() + lane * geometry.user_channels(),
-                              .text = texts[lane],
-                              .codes = at(codes, lane * geometry.own_levels),
-                              .kept = at(kept, lane * geometry.own_levels),
-                              .noise = at(noise, lane * (1 + geometry.own_levels) * entries),
-                              .noise_entries = entries});
+        for (std::size_t row = 0; row < rows; ++row)
+            inputs.push_back({.user = user.data() + row * geometry.user_channels(),
+                              .text = texts[row],
+                              .codes = row_of(codes, row * geometry.own_levels),
+                              .kept = row_of(kept, row * geometry.own_levels),
+                              .noise = row_of(noise, row * (1 + geometry.own_levels) * entries),
+                              .noise_entries = entries,
+                              .sum = row_of(sums, row * geometry.temporal.dim)});
     }
 
     std::vector<std::int32_t> user, texts, codes, kept;
-    std::vector<float> noise;
+    std::vector<float> noise, sums;
     std::vector<LanguageInput> inputs;
 };
+
+// Calls run(outputs) with the interpreter unlocked, and returns them as Python takes them: by row, extra heads of the last
+// step.
+template <class Run>
+nb::tuple answered(std::size_t rows, std::size_t lanes, const LmGeometry& geometry, const Run& run) {
+    const std::size_t heads = geometry.extra_heads * geometry.extra_head_dim;
+    auto chosen = std::make_unique<std::int32_t[]>(rows * geometry.own_levels);
+    auto probabilities = std::make_unique<float[]>(lanes * heads);
+    std::vector<LanguageOutput> outputs(rows);
+    for (std::size_t row = 0; row < rows; ++row) {
+        outputs[row].codes = chosen.get() + row * geometry.own_levels;
+        if (row + lanes >= rows) outputs[row].extra_heads = probabilities.get() + (row + lanes - rows) * heads;
+    }
+    {
+        const nb::gil_scoped_release release;
+        run(outputs);
+    }
+    nb::list text;
+    for (const LanguageOutput& output : outputs) text.append(output.ready ? nb::cast(output.text) : nb::object(nb::none()));
+    return nb::make_tuple(text, own<CodeResult>(std::move(chosen), {rows, geometry.own_levels}),
+                          own<FloatResult>(std::move(probabilities), {lanes, geometry.extra_heads, geometry.extra_head_dim}));
+}
 
 nb::tuple step_rows(const SessionList<LanguageSession>& sessions, const Codes& user, const Tokens& texts,
                     const std::optional<Codes>& codes, const std::optional<Codes>& kept, const std::optional<Noise>& noise,
@@ -115,24 +159,21 @@ nb::tuple step_rows(const SessionList<LanguageSession>& sessions, const Codes& u
     const HeldSessions<LanguageSession> held(sessions);
     const std::size_t lanes = held.pointers.size();
     const LmGeometry& geometry = held.pointers.front()->model().geometry();
-    const StepArguments arguments(lanes, geometry, user, texts, codes, kept, noise);
-    const std::size_t heads = geometry.extra_heads * geometry.extra_head_dim;
-    auto chosen = std::make_unique<std::int32_t[]>(lanes * geometry.own_levels);
-    auto probabilities = std::make_unique<float[]>(lanes * heads);
-    std::vector<LanguageOutput> outputs(lanes);
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-        outputs[lane].codes = chosen.get() + lane * geometry.own_levels;
-        outputs[lane].extra_heads = probabilities.get() + lane * heads;
-    }
+    const StepArguments arguments(lanes, geometry, user, texts, codes, kept, noise, std::nullopt);
     const ChosenObserver stages(observer);
-    {
-        const nb::gil_scoped_release release;
+    return answered(lanes, lanes, geometry, [&](std::vector<LanguageOutput>& outputs) {
         step_batch(held.pointers, arguments.inputs, outputs, stages.get());
-    }
-    nb::list text;
-    for (const LanguageOutput& output : outputs) text.append(output.ready ? nb::cast(output.text) : nb::object(nb::none()));
-    return nb::make_tuple(text, own<CodeResult>(std::move(chosen), {lanes, geometry.own_levels}),
-                          own<FloatResult>(std::move(probabilities), {lanes, geometry.extra_heads, geometry.extra_head_dim}));
+    });
+}
+
+nb::tuple prompt_rows(const SessionList<LanguageSession>& sessions, const Codes& user, const Tokens& texts,
+                      const std::optional<Codes>& codes, const std::optional<Rows>& embeddings) {
+    const HeldSessions<LanguageSession> held(sessions);
+    const std::size_t rows = user.shape(0);
+    const LmGeometry& geometry = held.pointers.front()->model().geometry();
+    const StepArguments arguments(rows, geometry, user, texts, codes, std::nullopt, std::nullopt, embeddings);
+    return answered(rows, held.pointers.size(), geometry,
+                    [&](std::vector<LanguageOutput>& outputs) { prompt_batch(held.pointers, arguments.inputs, outputs); });
 }
 
 nb::bytes save_state(LanguageSession& session) {
@@ -162,9 +203,10 @@ nb::object step_bytes(const LanguageModel& model) {
 void bind_model_class(nb::module_& module) {
     nb::class_<LanguageModel>(module, "LanguageModel", "A loaded language model: immutable, shared by every session.")
         .def_static("open", &open_language_model, nb::arg("path"), nb::arg("isa") = "", nb::arg("threads") = 1,
-                    nb::arg("ram_budget_bytes") = 0,
+                    nb::arg("ram_budget_bytes") = 0, nb::arg("window_slots") = 0,
                     "Reads, checks and packs a GGUF file of the enriched form. Empty `isa`: the best here.\n\n"
-                    "`ram_budget_bytes`: most bytes of weights in memory, 0 for no limit.")
+                    "`ram_budget_bytes`: most bytes of weights in memory, 0 for no limit; `window_slots`: slots of the tensor\n"
+                    "window, 0 for as many as serve.")
         .def_prop_ro("name", &LanguageModel::name)
         .def_prop_ro("conditioners", &LanguageModel::conditioners)
         .def_prop_ro("weight_class", &LanguageModel::weight_class)
@@ -176,6 +218,9 @@ void bind_model_class(nb::module_& module) {
         .def_prop_ro(
             "window_plan", [](const LanguageModel& model) { return plan_dict(model.window().bound_plan()); },
             nb::for_getter(nb::sig("def window_plan(self, /) -> dict[str, int]")))
+        .def_prop_ro("window_stats", &language_stats,
+                     nb::for_getter(nb::sig("def window_stats(self, /) -> dict[str, typing.Any]")))
+        .def_prop_ro("step_read_bytes", &LanguageModel::step_read_bytes)
         .def_prop_ro("state_bytes", [](const LanguageModel& model) { return model.state_layout()->state_bytes(); })
         .def_prop_ro(
             "geometry", [](const LanguageModel& model) { return lm_geometry_dict(model.geometry()); },
@@ -213,6 +258,23 @@ void bind_session_class(nb::module_& module) {
             nb::arg("model"), nb::arg("state"));
 }
 
+void bind_prompt(nb::module_& module) {
+    module.attr("MOST_PROMPT_STEPS") = most_prompt_steps;
+    module.def("language_prompt_batch", &prompt_rows, nb::arg("sessions"), nb::arg("user_codes"), nb::arg("texts"),
+               nb::arg("codes").none() = nb::none(), nb::arg("embeddings").none() = nb::none(),
+               nb::sig("def language_prompt_batch(sessions: list[LanguageSession], user_codes: typing.Any, texts: typing.Any, "
+                       "codes: typing.Any = None, embeddings: typing.Any = None) -> tuple[list[int | None], typing.Any, "
+                       "typing.Any]"),
+               "Up to MOST_PROMPT_STEPS steps of each session at once, rows being the first step of every session, then the\n"
+               "second of every session, and so on: user codes int32 [rows, user levels], texts int32 [rows], codes int32\n"
+               "[rows, own levels], embeddings float32 [rows, dim] in place of the sum of the tokens' own. Only the last\n"
+               "steps' texts and codes may be -2. Returns texts and codes by row and the last steps' extra heads, as\n"
+               "language_step_batch does.");
+    module.def("plan_language_window", &plan_language_window_of, nb::arg("path"), nb::arg("ram_budget_bytes"),
+               nb::sig("def plan_language_window(path: str, ram_budget_bytes: int) -> dict[str, int]"),
+               "What of a language model would stay in memory under a budget (0: no limit), as plan_window() says of a codec.");
+}
+
 }  // namespace
 
 void bind_language(nb::module_& module) {
@@ -229,6 +291,7 @@ void bind_language(nb::module_& module) {
         "choice is free; likewise codes and kept, int32 [sessions, own levels]; noise float32 [sessions, 1 + own levels,\n"
         "entries]. Returns a list of texts, None where there is none yet, codes int32 [sessions, own levels], and the\n"
         "probabilities of the extra heads, float32 [sessions, heads, head dim].");
+    bind_prompt(module);
 }
 
 }  // namespace mimi

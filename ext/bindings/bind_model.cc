@@ -43,18 +43,6 @@ nb::dict plan_window_of(const std::string& path, std::size_t ram_budget_bytes, c
     return plan_dict(plan);
 }
 
-nb::dict stats_dict(const CodecModel& model) {
-    const WindowStats stats = model.window().stats();
-    nb::dict out;
-    out["bytes_read"] = stats.bytes_read;
-    out["loads"] = stats.loads;
-    out["failed_loads"] = stats.failed_loads;
-    out["hits"] = stats.hits;
-    out["stalls"] = stats.stalls;
-    out["stall_ms"] = static_cast<double>(stats.stall_ns) / 1e6;
-    return out;
-}
-
 constexpr const char* plan_window_doc =
     "What of a model would stay in memory under a budget (0: no limit), without loading more than what always does.\n\n"
     "Returns a dict of sizes in bytes and counts: budget_bytes, minimum_bytes (the least budget), full_bytes (from there on "
@@ -85,7 +73,9 @@ void bind_model(nb::module_& module) {
         .def_prop_ro(
             "window_plan", [](const CodecModel& model) { return plan_dict(model.window().bound_plan()); },
             nb::for_getter(nb::sig("def window_plan(self, /) -> dict[str, int]")))
-        .def_prop_ro("window_stats", &stats_dict, nb::for_getter(nb::sig("def window_stats(self, /) -> dict[str, typing.Any]")))
+        .def_prop_ro(
+            "window_stats", [](const CodecModel& model) { return stats_dict(model.window().stats()); },
+            nb::for_getter(nb::sig("def window_stats(self, /) -> dict[str, typing.Any]")))
         .def_prop_ro("encode_read_bytes", [](const CodecModel& model) { return model.encoder().streamed_file_bytes(); })
         .def_prop_ro("decode_read_bytes", [](const CodecModel& model) { return model.decoder().streamed_file_bytes(); })
         .def_prop_ro("encoder_state_bytes",

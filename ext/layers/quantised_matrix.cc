@@ -13,8 +13,10 @@ static_assert(QuantisedBlock::elements == quantised_group);
 static_assert(NibbleBlock::elements == quantised_group);
 static_assert(NibbleSuperBlock::group_elements == quantised_group && NibbleSuperBlock::groups == super_block_groups);
 
-// Bytes of one output that lie side by side in a row.
+// Bytes of one output that lie side by side in a row; they are moved together, since the tensor window packs at the rate of the
+// disk.
 constexpr std::size_t lane_bytes = quantised_row_bytes / block_outputs;
+static_assert(lane_bytes == sizeof(std::uint32_t));
 
 void put_half(std::uint16_t half, std::uint8_t* row, std::size_t lane) {
     row[2 * lane] = static_cast<std::uint8_t>(half & 0xffu);
@@ -27,12 +29,18 @@ std::uint8_t& byte_at(std::uint8_t* row, std::size_t lane, std::size_t i) {
 }
 
 void pack(const QuantisedBlock& stored, std::size_t lane, std::uint8_t* row, std::uint8_t* scales) {
-    for (std::size_t i = 0; i < quantised_group; ++i) byte_at(row, lane, i) = static_cast<std::uint8_t>(stored.quants[i] + 128);
+    for (std::size_t i = 0; i < quantised_group; i += lane_bytes) {
+        std::uint32_t four;
+        std::memcpy(&four, stored.quants + i, sizeof four);
+        four ^= 0x80808080u;  // 128 added to each
+        std::memcpy(&byte_at(row, lane, i), &four, sizeof four);
+    }
     put_half(stored.scale, scales, lane);
 }
 
 void pack(const NibbleBlock& stored, std::size_t lane, std::uint8_t* row, std::uint8_t* scales) {
-    for (std::size_t i = 0; i < sizeof stored.nibbles; ++i) byte_at(row, lane, i) = stored.nibbles[i];
+    for (std::size_t i = 0; i < sizeof stored.nibbles; i += lane_bytes)
+        std::memcpy(&byte_at(row, lane, i), stored.nibbles + i, lane_bytes);
     put_half(stored.scale, scales, lane);
 }
 

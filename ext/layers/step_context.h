@@ -78,9 +78,14 @@ struct StepContext {
     }
 };
 
+// Lanes first .. first + count - 1 of a batch, as a batch of their own.
+inline Activations some_lanes(const Activations& batch, std::size_t first, std::size_t count) {
+    return {batch.base + first * batch.lane_floats(), count, batch.rows, batch.channels, batch.history};
+}
+
 // A lane's rows of a batch, as a batch of one.
 inline Activations only_lane(const Activations& batch, std::size_t lane) {
-    return {batch.base + lane * batch.lane_floats(), 1, batch.rows, batch.channels, batch.history};
+    return some_lanes(batch, lane, 1);
 }
 
 }  // namespace mimi

@@ -77,8 +77,10 @@ ConditionProvider::ConditionProvider(const LmTensors& tensors, const LmGeometry&
         const std::string path = "condition_provider.conditioners." + conditioner.name + ".";
         Conditioner made{conditioner, nullptr, once.add(tensors.tensor(path + "output_proj.weight")),
                          tensors.values(path + "learnt_padding")};
-        if (conditioner.labels > 0)
-            made.table = std::make_unique<EmbeddingTable>(tensors.file(), tensors.tensor(path + "embed.weight"));
+        if (conditioner.labels > 0) {
+            made.table = std::make_unique<EmbeddingTable>(tensors.tensor(path + "embed.weight"));
+            made.table->keep(tensors.file());
+        }
         conditioners_.push_back(std::move(made));
     }
 }
@@ -104,7 +106,7 @@ void ConditionProvider::add_label(const StepContext& context, const MatrixBlock:
     const Activations row = take_rows_of(context, 1, conditioner.geometry.width);
     const Activations projected = take_rows_of(context, 1, dim_);
     if (label) {
-        conditioner.table->copy_row(*label, row.base);
+        conditioner.table->copy_row(context.scratch, *label, row.base);
         once.multiply(conditioner.projection, context, row, projected);
     } else {
         std::copy(conditioner.padding.begin(), conditioner.padding.end(), projected.base);

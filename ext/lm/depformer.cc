@@ -24,13 +24,16 @@ TokenEmbedding::Form embedding_form(const LmGeometry& geometry, std::size_t leve
 Depformer::WeightSet::WeightSet(const LmTensors& tensors, const LmGeometry& geometry, std::size_t set) {
     const std::size_t input_set = geometry.input_set_count == 1 ? 0 : set;
     input = block.add(tensors.tensor("depformer_in." + std::to_string(input_set) + ".weight"));
-    for (std::size_t layer = 0; layer < geometry.depformer.layers; ++layer)
-        layers.emplace_back(tensors, layer_path(layer), set, block);
+    for (std::size_t layer = 0; layer < geometry.depformer.layers; ++layer) {
+        GatedMatrices& matrices = layers.emplace_back();
+        matrices.add_attention(tensors, layer_path(layer), set, block);
+        matrices.add_gating(tensors, layer_path(layer), set, block);
+    }
 }
 
 Depformer::Level::Level(const LmTensors& tensors, const LmGeometry& geometry, std::size_t level)
-    : embedding(tensors, embedding_name(level), embedding_form(geometry, level), block),
-      head(block.add(tensors.tensor("linears." + std::to_string(level) + ".weight"))),
+    : embedding(tensors, embedding_name(level), embedding_form(geometry, level), embedding_block),
+      head(head_block.add(tensors.tensor("linears." + std::to_string(level) + ".weight"))),
       in_stage("dep_in." + std::to_string(level)),
       out_stage("dep_out." + std::to_string(level)),
       logits_stage("audio_logits." + std::to_string(level)) {
@@ -51,10 +54,17 @@ std::vector<MatrixBlock*> Depformer::blocks() {
     std::vector<MatrixBlock*> blocks;
     std::size_t next_set = 0;
     for (std::size_t level = 0; level < levels_.size(); ++level) {
+        if (!levels_[level].embedding_block.empty()) blocks.push_back(&levels_[level].embedding_block);
         while (next_set <= geometry_.weight_sets[level]) blocks.push_back(&sets_[next_set++].block);
-        blocks.push_back(&levels_[level].block);
+        blocks.push_back(&levels_[level].head_block);
     }
     return blocks;
+}
+
+std::vector<EmbeddingTable*> Depformer::tables() {
+    std::vector<EmbeddingTable*> tables;
+    for (Level& level : levels_) tables.push_back(&level.embedding.table());
+    return tables;
 }
 
 // Keys and values of one step: [layer][lane][keys, values][key head][level][head_dim].
@@ -81,7 +91,7 @@ void Depformer::run_layers(const StepContext& context, TensorWindow& window, std
     auto* places = context.scratch.take_array<AttentionPlace>(z.lanes);
     for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
         for (std::size_t lane = 0; lane < z.lanes; ++lane) places[lane] = place(memory, lane, z.lanes, layer, level);
-        layers_[layer].attend(context, visit, set.layers[layer], z, places, {});
+        layers_[layer].attend(context, visit, set.layers[layer], z, places, {}, z.lanes);
         layers_[layer].gate(context, visit, set.layers[layer], z);
     }
     context.observe(levels_[level].out_stage.c_str(), z);
@@ -99,13 +109,13 @@ void Depformer::step(const StepContext& context, TensorWindow& window, const Act
     for (std::size_t level = 0; level < levels_.size(); ++level) {
         const Level& own = levels_[level];
         {
-            const MatrixBlock::Visit visit(own.block, window);
-            own.embedding.look_up(context, &visit, previous, z);
+            const MatrixBlock::Visit visit(own.embedding_block, window);
+            own.embedding.look_up(context, visit, previous, z);
         }
         run_layers(context, window, level, hidden, memory, z);
         if (own.norm)
             context.each_lane([&](std::size_t lane) { own.norm->run(context.kernels, z.row(lane, 0), z.row(lane, 0)); });
-        MatrixBlock::Visit(own.block, window).multiply(own.head, context, z, logits);
+        MatrixBlock::Visit(own.head_block, window).multiply(own.head, context, z, logits);
         context.observe(own.logits_stage.c_str(), logits);
         chooser.choose(level, logits, previous);
     }
@@ -120,7 +130,7 @@ std::size_t Depformer::step_bytes() const {
 
 std::size_t Depformer::size_bytes() const {
     std::size_t bytes = 0;
-    for (const Level& level : levels_) bytes += level.embedding.size_bytes() + (level.norm ? level.norm->size_bytes() : 0);
+    for (const Level& level : levels_) bytes += level.norm ? level.norm->size_bytes() : 0;
     for (const GatedLayer& layer : layers_) bytes += layer.size_bytes();
     return bytes;
 }

@@ -34,12 +34,13 @@ public:
 
     // In the order in which a step first visits them, those without matrices left out.
     std::vector<MatrixBlock*> blocks();
+    std::vector<EmbeddingTable*> tables();
 
     // hidden: [lane][1][dim]; text: [lane], an id or zero_token. Errors of TensorWindow::acquire() and of the chooser,
     // numeric_overflow.
     void step(const StepContext& context, TensorWindow& window, const Activations& hidden, const std::int32_t* text,
               CodeChooser& chooser) const;
-    // Of what is not in the window.
+    // Of what is neither in the window nor a table.
     std::size_t size_bytes() const;
     // Of the matrices that one step multiplies, as they are in memory; a weight set counts as often as it is used.
     std::size_t step_bytes() const;
@@ -54,7 +55,7 @@ private:
 
     struct Level {
         Level(const LmTensors& tensors, const LmGeometry& geometry, std::size_t level);
-        MatrixBlock block;  // the embedding's matrices, and the head
+        MatrixBlock embedding_block, head_block;
         TokenEmbedding embedding;
         std::size_t head;
         std::unique_ptr<LayerNormWeights> norm;

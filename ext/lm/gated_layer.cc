@@ -51,10 +51,14 @@ void LayerNormWeights::run(const KernelTable& kernels, const float* in, float* o
     kernels.layer_norm(in, weight_.data(), bias_.data(), out, weight_.size());
 }
 
-GatedMatrices::GatedMatrices(const LmTensors& tensors, const std::string& path, std::size_t set, MatrixBlock& block) {
+void GatedMatrices::add_attention(const LmTensors& tensors, const std::string& path, std::size_t set, MatrixBlock& block) {
     const std::string index = std::to_string(set);
     attention_in = block.add(tensors.tensor(path + "self_attn.in_projs." + index + ".weight"));
     attention_out = block.add(tensors.tensor(path + "self_attn.out_projs." + index + ".weight"));
+}
+
+void GatedMatrices::add_gating(const LmTensors& tensors, const std::string& path, std::size_t set, MatrixBlock& block) {
+    const std::string index = std::to_string(set);
     gating_in = block.add(tensors.tensor(path + "gating." + index + ".linear_in.weight"));
     gating_out = block.add(tensors.tensor(path + "gating." + index + ".linear_out.weight"));
 }
@@ -92,35 +96,40 @@ GatedLayer::GatedLayer(const LmTensors& tensors, const GatedTransformerGeometry&
     : geometry_(geometry), norm1_(tensors, path + "norm1.alpha"), norm2_(tensors, path + "norm2.alpha") {}
 
 void GatedLayer::attend(const StepContext& context, const MatrixBlock::Visit& visit, const GatedMatrices& matrices,
-                        const Activations& x, const AttentionPlace* places, const RotaryAngle& angle) const {
+                        const Activations& x, const AttentionPlace* places, const RotaryAngle& angle,
+                        std::size_t streams) const {
     const ScratchArena::Mark mark(context.scratch);
     const Activations normal = context.take(1, geometry_.dim);
     const Activations projected = context.take(1, geometry_.input_rows());
     const Activations mixed = context.take(1, geometry_.dim);
     context.each_lane([&](std::size_t lane) { norm1_.run(context.kernels, x.row(lane, 0), normal.row(lane, 0)); });
     visit.multiply(matrices.attention_in, context, normal, projected);
-    auto* views = context.scratch.take_array<KeyView>(x.lanes);
-    context.each_lane([&](std::size_t lane) {
-        remember(projected, lane, places[lane], angle);
-        views[lane] = places[lane].seen;
-    });
-    look_back(context, geometry_, projected, views, mixed);
+    auto* views = context.scratch.take_array<KeyView>(streams);
+    const std::size_t pairs = geometry_.head_dim / 2;
+    // Position by position: where the ring comes round, a later one overwrites what an earlier one sees.
+    for (std::size_t first = 0; first < x.lanes; first += streams) {
+        context.pool.run(streams, [&](std::size_t stream) {
+            const std::size_t lane = first + stream, turned = lane * pairs;
+            const bool turns = angle.cosine != nullptr;
+            remember(projected.row(lane, 0), places[lane], turns ? angle.cosine + turned : nullptr,
+                     turns ? angle.sine + turned : nullptr, stream);
+            views[stream] = places[lane].seen;
+        });
+        look_back(context, geometry_, some_lanes(projected, first, streams), views, some_lanes(mixed, first, streams));
+    }
     visit.multiply(matrices.attention_out, context, mixed, normal);
     context.each_lane([&](std::size_t lane) { add(x, normal, lane); });
 }
 
-void GatedLayer::remember(const Activations& projected, std::size_t lane, const AttentionPlace& place,
-                          const RotaryAngle& angle) const {
-    const std::size_t pairs = geometry_.head_dim / 2;
-    float* row = projected.row(lane, 0);
+void GatedLayer::remember(float* row, const AttentionPlace& place, const float* cosine, const float* sine,
+                          std::size_t stream) const {
     float* key = row + geometry_.dim;
     float* value = key + geometry_.key_dim();
     // Queries and keys of every head lie side by side.
-    if (angle.cosine != nullptr)
+    if (cosine != nullptr)
         for (std::size_t head = 0; head < geometry_.heads + geometry_.key_heads; ++head)
-            rotate(geometry_.rotary, row + head * geometry_.head_dim, geometry_.head_dim, angle.cosine + lane * pairs,
-                   angle.sine + lane * pairs);
-    if (!all_finite(key, 2 * geometry_.key_dim())) refuse_overflow("state", lane);
+            rotate(geometry_.rotary, row + head * geometry_.head_dim, geometry_.head_dim, cosine, sine);
+    if (!all_finite(key, 2 * geometry_.key_dim())) refuse_overflow("state", stream);
     for (std::size_t head = 0; head < geometry_.key_heads; ++head) {
         const std::size_t at = head * place.seen.head_floats + place.slot * geometry_.head_dim;
         std::copy_n(key + head * geometry_.head_dim, geometry_.head_dim, place.keys + at);

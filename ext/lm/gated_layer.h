@@ -64,9 +64,10 @@ private:
 
 // The weight set of a layer: where its matrices lie in a block.
 struct GatedMatrices {
-    // Adds `path`'s set number `set` to `block`.
-    GatedMatrices(const LmTensors& tensors, const std::string& path, std::size_t set, MatrixBlock& block);
-    std::size_t attention_in, attention_out, gating_in, gating_out;
+    // Each adds its half of `path`'s set number `set` to `block`.
+    void add_attention(const LmTensors& tensors, const std::string& path, std::size_t set, MatrixBlock& block);
+    void add_gating(const LmTensors& tensors, const std::string& path, std::size_t set, MatrixBlock& block);
+    std::size_t attention_in = 0, attention_out = 0, gating_in = 0, gating_out = 0;
 };
 
 // softmax(query keys) values of every query head of every lane: query [lane][1][>= dim] and views [lane] -> mixed
@@ -79,15 +80,16 @@ public:
     // `path` ends in a dot.
     GatedLayer(const LmTensors& tensors, const GatedTransformerGeometry& geometry, const std::string& path);
 
-    // x: [lane][1][dim], changed in place. places: [lane]; this step's keys and values are written there.
+    // x: [lane][1][dim], changed in place. places: [lane]; this step's keys and values are written there. Lanes are positions
+    // of `streams` streams: first one of each, then the next one of each, and so on. A position sees those before it.
     void attend(const StepContext& context, const MatrixBlock::Visit& visit, const GatedMatrices& matrices,
-                const Activations& x, const AttentionPlace* places, const RotaryAngle& angle) const;
+                const Activations& x, const AttentionPlace* places, const RotaryAngle& angle, std::size_t streams) const;
     void gate(const StepContext& context, const MatrixBlock::Visit& visit, const GatedMatrices& matrices,
               const Activations& x) const;
     std::size_t size_bytes() const { return norm1_.size_bytes() + norm2_.size_bytes(); }
 
 private:
-    void remember(const Activations& projected, std::size_t lane, const AttentionPlace& place, const RotaryAngle& angle) const;
+    void remember(float* row, const AttentionPlace& place, const float* cosine, const float* sine, std::size_t stream) const;
 
     GatedTransformerGeometry geometry_;
     RmsNorm norm1_, norm2_;

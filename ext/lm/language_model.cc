@@ -1,5 +1,6 @@
 #include "lm/language_model.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "kernels/dispatch.h"
@@ -9,12 +10,52 @@ namespace mimi {
 
 namespace {
 
-void add_blocks(TensorWindow& window, const std::vector<MatrixBlock*>& blocks) {
-    if (blocks.empty()) return;
-    std::vector<std::vector<WindowPart>> parts;
-    for (const MatrixBlock* block : blocks) parts.push_back(block->parts());
-    const std::size_t first = window.add_cycle(parts);
-    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i]->set_layer(first + i);
+using Blocks = std::vector<MatrixBlock*>;
+
+void append(Blocks& blocks, const Blocks& more) {
+    blocks.insert(blocks.end(), more.begin(), more.end());
+}
+
+// Everything a step visits, in order.
+Blocks step_blocks(TemporalModel& temporal, Depformer* depformer) {
+    Blocks blocks = temporal.blocks();
+    if (depformer != nullptr) append(blocks, depformer->blocks());
+    append(blocks, temporal.last_blocks());
+    return blocks;
+}
+
+// One cycle of the window, in pieces of at most `most_bytes`; returns how many there are.
+std::size_t add_cycle(TensorWindow& window, const Blocks& blocks, std::size_t most_bytes, std::size_t first_layer) {
+    std::vector<std::vector<WindowPart>> layers;
+    for (MatrixBlock* block : blocks) block->cut(most_bytes, first_layer + layers.size(), layers);
+    if (!layers.empty()) window.add_cycle(layers);
+    return layers.size();
+}
+
+// A slot has room for the largest piece. Cut at the largest matrix, slots are as small as can be, and pieces not needlessly so.
+std::size_t add_cycles(TensorWindow& window, TemporalModel& temporal, Depformer* depformer) {
+    const Blocks step = step_blocks(temporal, depformer), once = temporal.once_blocks();
+    std::size_t most = 0;
+    for (const Blocks* blocks : {&step, &once})
+        for (const MatrixBlock* block : *blocks) most = std::max(most, block->largest_matrix_bytes());
+    const std::size_t step_layers = add_cycle(window, step, most, 0);
+    add_cycle(window, once, most, step_layers);
+    return step_layers;
+}
+
+std::vector<EmbeddingTable*> tables_of(TemporalModel& temporal, Depformer* depformer) {
+    std::vector<EmbeddingTable*> tables = temporal.tables();
+    if (depformer == nullptr) return tables;
+    const std::vector<EmbeddingTable*> more = depformer->tables();
+    tables.insert(tables.end(), more.begin(), more.end());
+    return tables;
+}
+
+WindowPlan plan_for(const TensorWindow& window, TemporalModel& temporal, Depformer* depformer, const WindowOptions& options) {
+    std::size_t table_bytes = 0;
+    for (const EmbeddingTable* table : tables_of(temporal, depformer)) table_bytes += table->size_bytes();
+    const std::size_t fixed_bytes = temporal.size_bytes() + (depformer != nullptr ? depformer->size_bytes() : 0);
+    return window.plan(fixed_bytes, options, table_bytes);
 }
 
 }  // namespace
@@ -36,15 +77,35 @@ LanguageModel::LanguageModel(const GgufReader& file, const LanguageModelOptions&
     temporal_ = std::make_unique<TemporalModel>(tensors, geometry_, *layout);
     layout_ = layout;
     if (geometry_.own_levels > 0) depformer_ = std::make_unique<Depformer>(tensors, geometry_);
-    std::vector<MatrixBlock*> blocks = temporal_->blocks();
-    if (depformer_)
-        for (MatrixBlock* block : depformer_->blocks()) blocks.push_back(block);
-    add_blocks(window_, blocks);
-    add_blocks(window_, temporal_->once_blocks());
-    const std::size_t fixed_bytes = temporal_->size_bytes() + (depformer_ ? depformer_->size_bytes() : 0);
-    const WindowPlan plan = window_.plan(fixed_bytes, options.window);
+    step_layers_ = add_cycles(window_, *temporal_, depformer_.get());
+    const WindowPlan plan = plan_for(window_, *temporal_, depformer_.get(), options.window);
+    load_tables(file, plan.tables_stay);
     const PageCache page_cache = plan.streams() ? PageCache::bypass : PageCache::keep;
     window_.bind(std::make_unique<WeightFile>(file.path(), file.identity(), page_cache), plan);
+}
+
+void LanguageModel::load_tables(const GgufReader& file, bool stay) {
+    if (!stay)
+        rows_ = std::make_unique<const RowReader>(
+            std::make_unique<const WeightFile>(file.path(), file.identity(), PageCache::sparse));
+    for (EmbeddingTable* table : tables_of(*temporal_, depformer_.get())) {
+        if (stay)
+            table->keep(file);
+        else
+            table->leave_in_file(file, *rows_);
+    }
+}
+
+WindowPlan plan_language_window(const GgufReader& file, const WindowOptions& options) {
+    const LmGeometry geometry = read_lm_geometry(file);
+    const LmTensors tensors(file, geometry);
+    StateLayout layout;
+    TemporalModel temporal(tensors, geometry, layout);
+    std::unique_ptr<Depformer> depformer;
+    if (geometry.own_levels > 0) depformer = std::make_unique<Depformer>(tensors, geometry);
+    TensorWindow window;
+    add_cycles(window, temporal, depformer.get());
+    return plan_for(window, temporal, depformer.get(), options);
 }
 
 }  // namespace mimi

@@ -12,6 +12,7 @@
 #include "layers/step_context.h"
 #include "lm/choose_token.h"
 #include "lm/conditions.h"
+#include "lm/language_input.h"
 #include "lm/language_model.h"
 #include "lm/random_stream.h"
 #include "lm/token_ring.h"
@@ -19,33 +20,6 @@
 #include "state/stream_state.h"
 
 namespace mimi {
-
-// How a stream chooses its tokens. Temperatures are 0 or 0.001 .. 1000.
-struct Sampling {
-    TokenSampling text;
-    TokenSampling audio;
-    RandomGenerator generator = RandomGenerator::counted;
-    std::uint64_t seed = 0;
-};
-
-// Whether a stream may choose by it.
-inline bool is_temperature(double temperature) {
-    return temperature == 0.0 || (temperature >= 0.001 && temperature <= 1000.0);
-}
-
-// In place of a token: the model's own choice.
-constexpr std::int32_t free_token = TokenRing::unset;
-
-// What one step of one stream is given. Tokens are ids or zero_token.
-struct LanguageInput {
-    const std::int32_t* user = nullptr;   // [user_channels]; the initial id counts too
-    std::int32_t text = free_token;       // what to say in place of the choice; the depformer sees it
-    const std::int32_t* codes = nullptr;  // [own_levels] in place of the depformer's choices, which follow from them; none is
-                                          // random then. nullptr: all are free
-    const std::int32_t* kept = nullptr;   // [own_levels] in place of what was chosen, once all is. nullptr: all are free
-    const float* noise = nullptr;         // [1 + own_levels][noise_entries] in place of the generator's numbers, or nullptr
-    std::size_t noise_entries = 0;        // at least as many as tokens take part in a choice
-};
 
 struct LanguageOutput {
     bool ready = false;  // whether there is a text and codes yet
@@ -96,5 +70,16 @@ private:
 // setting, session_busy, session_closed, numeric_overflow, what `observer` throws.
 void step_batch(std::span<LanguageSession* const> sessions, std::span<const LanguageInput> inputs,
                 std::span<LanguageOutput> outputs, StageObserver* observer = nullptr);
+
+// More positions at once would hardly save time, weights being read from memory or file once for all of them, and take memory.
+constexpr std::size_t most_prompt_steps = 64;
+
+// inputs.size() / sessions.size() steps of each session, whose tokens are known beforehand: text and all codes of every step
+// but the last are given. Inputs and outputs: the first of every session, then the second of every session, and so on. Each
+// matrix is used once, for all steps. Bit-equal to step_batch() step by step, but that extra heads are told of the last step
+// only, and that nothing of it happened where it fails. Errors of step_batch(); input_shape for no whole number of steps from 1
+// to most_prompt_steps; code_range where a token is free that must be given.
+void prompt_batch(std::span<LanguageSession* const> sessions, std::span<const LanguageInput> inputs,
+                  std::span<LanguageOutput> outputs);
 
 }  // namespace mimi

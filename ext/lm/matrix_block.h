@@ -1,8 +1,9 @@
-// Matrices that are used one after another and lie side by side in one layer of the tensor window.
+// Matrices that are used one after another. They pass through the tensor window in pieces of one or several whole matrices.
 #pragma once
 
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "layers/linear.h"
@@ -24,36 +25,40 @@ public:
     // Appends a matrix [outputs][inputs] of any type but integers, with its place in the file; returns its number.
     std::size_t add(const GgufTensor& tensor);
     bool empty() const { return entries_.empty(); }
-    // What the window reads and packs; refers to this block, which must stay where it is while the window is bound.
-    std::vector<WindowPart> parts() const;
-    // Of all matrices together.
+    // Packed, of the largest matrix; 0 where there is none.
+    std::size_t largest_matrix_bytes() const;
+    // Packed, of all matrices together.
     std::size_t packed_bytes() const;
-    // The block's number in the window.
-    void set_layer(std::size_t layer) { layer_ = layer; }
+    // Cuts the block, in order, into pieces of at most `most_bytes`, which is at least largest_matrix_bytes(), and appends what
+    // the window reads and packs of each to `layers`; the first of them will be number `first_layer` of the window. Refers to
+    // this block, which must stay where it is while the window is bound.
+    void cut(std::size_t most_bytes, std::size_t first_layer, std::vector<std::vector<WindowPart>>& layers);
 
-    // A lease on the block's weights for as long as this lives.
+    // Holds a lease on one piece at a time, that of the matrix last used, for as long as this lives. Of one thread.
     class Visit {
     public:
-        Visit(const MatrixBlock& block, TensorWindow& window) : block_(block), lease_(window.acquire(block.layer_)) {}
-        // in: [lane][rows][inputs] -> out: [lane][rows][outputs]
+        Visit(const MatrixBlock& block, TensorWindow& window) : block_(block), window_(window) {}
+        // in: [lane][rows][inputs] -> out: [lane][rows][outputs]. Errors of TensorWindow::acquire().
         void multiply(std::size_t matrix, const StepContext& context, const Activations& in, const Activations& out) const;
 
     private:
         const MatrixBlock& block_;
-        TensorWindow::Lease lease_;
+        TensorWindow& window_;
+        mutable std::optional<TensorWindow::Lease> lease_;
+        mutable std::size_t held_layer_ = 0;
     };
 
 private:
     struct Entry {
-        Entry(const GgufTensor& stored, std::size_t offset);
+        explicit Entry(const GgufTensor& stored);
         GgufTensor tensor;
         Linear linear;
         MatrixPacker packer;
-        std::size_t offset_bytes;
+        std::size_t layer = 0;
+        std::size_t offset_bytes = 0;  // in its piece
     };
 
     std::deque<Entry> entries_;
-    std::size_t layer_ = 0;
 };
 
 }  // namespace mimi

@@ -15,15 +15,19 @@ TokenEmbedding::Form text_form(const LmGeometry& geometry) {
     return geometry.two_text_streams ? TokenEmbedding::Form::muxed : TokenEmbedding::Form::plain;
 }
 
+std::string layer_path(std::size_t index) {
+    return "transformer.layers." + std::to_string(index) + ".";
+}
+
 }  // namespace
 
 TemporalModel::Layer::Layer(const LmTensors& tensors, const LmGeometry& geometry, std::size_t index, MatrixBlock& once)
-    : matrices(tensors, "transformer.layers." + std::to_string(index) + ".", 0, block),
-      layer(tensors, geometry.temporal, "transformer.layers." + std::to_string(index) + "."),
-      stage("layers." + std::to_string(index)) {
+    : layer(tensors, geometry.temporal, layer_path(index)), stage("layers." + std::to_string(index)) {
+    // In the order of their use.
+    matrices.add_attention(tensors, layer_path(index), 0, block);
     if (geometry.cross_attention)
-        cross = std::make_unique<CrossAttention>(tensors, geometry.temporal,
-                                                 "transformer.layers." + std::to_string(index) + ".", index, block, once);
+        cross = std::make_unique<CrossAttention>(tensors, geometry.temporal, layer_path(index), index, block, once);
+    matrices.add_gating(tensors, layer_path(index), 0, block);
 }
 
 TemporalModel::TemporalModel(const LmTensors& tensors, const LmGeometry& geometry, StateLayout& layout)
@@ -42,7 +46,7 @@ TemporalModel::TemporalModel(const LmTensors& tensors, const LmGeometry& geometr
     for (std::size_t i = 0; i < geometry.temporal.layers; ++i) layers_.emplace_back(tensors, geometry, i, once_);
     text_head_ = head_.add(tensors.tensor("text_linear.weight"));
     for (std::size_t i = 0; i < geometry.extra_heads; ++i)
-        extra_heads_.push_back(head_.add(tensors.tensor("extra_heads." + std::to_string(i) + ".weight")));
+        extra_heads_.push_back(extra_.add(tensors.tensor("extra_heads." + std::to_string(i) + ".weight")));
 }
 
 std::vector<MatrixBlock*> TemporalModel::blocks() {
@@ -53,20 +57,29 @@ std::vector<MatrixBlock*> TemporalModel::blocks() {
     return blocks;
 }
 
+std::vector<MatrixBlock*> TemporalModel::last_blocks() {
+    return extra_.empty() ? std::vector<MatrixBlock*>() : std::vector<MatrixBlock*>{&extra_};
+}
+
+std::vector<EmbeddingTable*> TemporalModel::tables() {
+    std::vector<EmbeddingTable*> tables;
+    for (TokenEmbedding& embedding : audio_embeddings_) tables.push_back(&embedding.table());
+    tables.push_back(&text_embedding_.table());
+    return tables;
+}
+
 std::vector<MatrixBlock*> TemporalModel::once_blocks() {
     return once_.empty() ? std::vector<MatrixBlock*>() : std::vector<MatrixBlock*>{&once_};
 }
 
-void TemporalModel::embed(const StepContext& context, TensorWindow& window, const std::int32_t* tokens,
-                          const Conditions* const* conditions, const Activations& x) const {
+void TemporalModel::embed(const StepContext& context, TensorWindow& window, const Input& input, const Activations& x) const {
     const ScratchArena::Mark mark(context.scratch);
     const Activations row = context.take(1, x.channels);
     auto* ids = context.scratch.take_array<std::int32_t>(x.lanes);
     const auto look_up = [&](const TokenEmbedding& embedding, std::size_t channel, const Activations& out) {
-        for (std::size_t lane = 0; lane < x.lanes; ++lane) ids[lane] = tokens[lane * geometry_.channels() + channel];
-        if (!embedding.has_matrices()) return embedding.look_up(context, nullptr, ids, out);
-        const MatrixBlock::Visit visit(front_, window);
-        embedding.look_up(context, &visit, ids, out);
+        for (std::size_t lane = 0; lane < x.lanes; ++lane)
+            ids[lane] = input.sums[lane] != nullptr ? zero_token : input.tokens[lane * geometry_.channels() + channel];
+        embedding.look_up(context, MatrixBlock::Visit(front_, window), ids, out);
     };
     const auto add = [&](std::size_t lane, const float* term) {
         for (std::size_t c = 0; c < x.channels; ++c) x.row(lane, 0)[c] += term[c];
@@ -79,29 +92,36 @@ void TemporalModel::embed(const StepContext& context, TensorWindow& window, cons
     look_up(text_embedding_, 0, row);
     for (std::size_t lane = 0; lane < x.lanes; ++lane) {
         add(lane, row.row(lane, 0));
-        if (!conditions[lane]->sum.empty()) add(lane, conditions[lane]->sum.data());
+        if (!input.conditions[lane]->sum.empty()) add(lane, input.conditions[lane]->sum.data());
+        if (input.sums[lane] != nullptr) std::copy_n(input.sums[lane], x.channels, x.row(lane, 0));
     }
 }
 
-void TemporalModel::step(const StepContext& context, TensorWindow& window, const std::int32_t* tokens,
-                         const Conditions* const* conditions, const Activations& hidden, const Activations& text_logits) const {
-    const ScratchArena::Mark mark(context.scratch);
-    const std::size_t lanes = context.lanes.size(), pairs = rotary_.pairs(), steps = geometry_.temporal.context_steps;
-    const Activations x = context.take(1, geometry_.temporal.dim);
-    embed(context, window, tokens, conditions, x);
-    context.observe("emb", x);
-    float* cosine = context.scratch.take(lanes * pairs);
-    float* sine = context.scratch.take(lanes * pairs);
-    auto* slots = context.scratch.take_array<std::int32_t>(lanes * steps);
-    auto* places = context.scratch.take_array<AttentionPlace>(lanes);
+void TemporalModel::find_places(const StepContext& context, std::size_t streams, AttentionPlace* places, float* cosine,
+                                float* sine, std::int32_t* slots) const {
+    const std::size_t pairs = rotary_.pairs(), steps = geometry_.temporal.context_steps;
     const WindowGeometry ring{AttentionView::causal_window, steps, 1};
     context.each_lane([&](std::size_t lane) {
-        const std::uint64_t position = context.lanes[lane]->position_steps();
+        const std::uint64_t position = context.lanes[lane]->position_steps() + lane / streams;
         rotary_.angles(position, cosine + lane * pairs, sine + lane * pairs);
         const std::size_t count = fill_attention_window(ring, position, 0, slots + lane * steps);
         places[lane].slot = static_cast<std::size_t>(position % ring.slots());
         places[lane].seen = {nullptr, nullptr, ring.slots() * geometry_.temporal.head_dim, slots + lane * steps, count};
     });
+}
+
+void TemporalModel::step(const StepContext& context, TensorWindow& window, const Input& input, const Activations& hidden,
+                         const Activations& text_logits) const {
+    const ScratchArena::Mark mark(context.scratch);
+    const std::size_t lanes = context.lanes.size();
+    const Activations x = context.take(1, geometry_.temporal.dim);
+    embed(context, window, input, x);
+    context.observe("emb", x);
+    float* cosine = context.scratch.take(lanes * rotary_.pairs());
+    float* sine = context.scratch.take(lanes * rotary_.pairs());
+    auto* places = context.scratch.take_array<AttentionPlace>(lanes);
+    find_places(context, input.streams, places, cosine, sine,
+                context.scratch.take_array<std::int32_t>(lanes * geometry_.temporal.context_steps));
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         for (std::size_t lane = 0; lane < lanes; ++lane) {
             AttentionPlace& place = places[lane];
@@ -110,8 +130,8 @@ void TemporalModel::step(const StepContext& context, TensorWindow& window, const
         }
         const Layer& layer = layers_[i];
         const MatrixBlock::Visit visit(layer.block, window);
-        layer.layer.attend(context, visit, layer.matrices, x, places, {cosine, sine});
-        if (layer.cross) layer.cross->attend(context, visit, conditions, x);
+        layer.layer.attend(context, visit, layer.matrices, x, places, {cosine, sine}, input.streams);
+        if (layer.cross) layer.cross->attend(context, visit, input.conditions, x);
         layer.layer.gate(context, visit, layer.matrices, x);
         context.observe(layer.stage.c_str(), x);
     }
@@ -126,7 +146,7 @@ void TemporalModel::extra_heads(const StepContext& context, TensorWindow& window
     const ScratchArena::Mark mark(context.scratch);
     const std::size_t width = geometry_.extra_head_dim;
     const Activations logits = context.take(1, width);
-    const MatrixBlock::Visit visit(head_, window);
+    const MatrixBlock::Visit visit(extra_, window);
     for (std::size_t head = 0; head < extra_heads_.size(); ++head) {
         visit.multiply(extra_heads_[head], context, hidden, logits);
         for (std::size_t lane = 0; lane < out.lanes; ++lane) {
@@ -164,8 +184,7 @@ std::size_t TemporalModel::step_bytes() const {
 }
 
 std::size_t TemporalModel::size_bytes() const {
-    std::size_t bytes = text_embedding_.size_bytes() + provider_.size_bytes() + out_norm_.size_bytes();
-    for (const TokenEmbedding& embedding : audio_embeddings_) bytes += embedding.size_bytes();
+    std::size_t bytes = provider_.size_bytes() + out_norm_.size_bytes();
     for (const Layer& layer : layers_) bytes += layer.layer.size_bytes() + (layer.cross ? layer.cross->size_bytes() : 0);
     return bytes;
 }

@@ -27,22 +27,33 @@ public:
     // Reserves the stream's ring in `layout`.
     TemporalModel(const LmTensors& tensors, const LmGeometry& geometry, StateLayout& layout);
 
-    // In the order in which a step visits them, those without matrices left out. With them, what prepare() visits.
+    // In the order in which a step visits them, those without matrices left out: before the depformer, and after it. With
+    // them, what prepare() visits.
     std::vector<MatrixBlock*> blocks();
+    std::vector<MatrixBlock*> last_blocks();
     std::vector<MatrixBlock*> once_blocks();
+    std::vector<EmbeddingTable*> tables();
 
-    // tokens: [lane][channels], text first; conditions: [lane] -> hidden [lane][1][dim] and text_logits
-    // [lane][1][text_outputs]. Keys and values go into the rings at the streams' positions. Errors of TensorWindow::acquire(),
-    // numeric_overflow.
-    void step(const StepContext& context, TensorWindow& window, const std::int32_t* tokens, const Conditions* const* conditions,
-              const Activations& hidden, const Activations& text_logits) const;
+    // What goes in, by lane. Lanes are positions of `streams` streams: first the present one of each, then the next one of
+    // each, and so on.
+    struct Input {
+        std::size_t streams;
+        const std::int32_t* tokens;           // [lane][channels], text first
+        const float* const* sums;             // [lane]: [dim] in place of the sum of the tokens' embeddings, or nullptr
+        const Conditions* const* conditions;  // [lane]
+    };
+
+    // -> hidden [lane][1][dim] and text_logits [lane][1][text_outputs]. Keys and values go into the rings at the streams'
+    // positions. Errors of TensorWindow::acquire() and RowReader::read(), numeric_overflow.
+    void step(const StepContext& context, TensorWindow& window, const Input& input, const Activations& hidden,
+              const Activations& text_logits) const;
     // hidden -> softmax of each extra head: [lane][1][heads * head_dim].
     void extra_heads(const StepContext& context, TensorWindow& window, const Activations& hidden, const Activations& out) const;
     // Errors of ConditionProvider::provide().
     Conditions prepare(const StepContext& context, TensorWindow& window, const ConditionRequest& request) const;
     // Puts a stored sum and rows to use: the keys and values they lead to.
     void prepare_keys(const StepContext& context, TensorWindow& window, Conditions& conditions) const;
-    // Of what is not in the window.
+    // Of what is neither in the window nor a table.
     std::size_t size_bytes() const;
     // Of the matrices that one step multiplies, as they are in memory.
     std::size_t step_bytes() const;
@@ -52,17 +63,18 @@ private:
         Layer(const LmTensors& tensors, const LmGeometry& geometry, std::size_t index, MatrixBlock& once);
         MatrixBlock block;
         GatedMatrices matrices;
-        GatedLayer layer;
         std::unique_ptr<CrossAttention> cross;
+        GatedLayer layer;
         std::string stage;
     };
 
-    void embed(const StepContext& context, TensorWindow& window, const std::int32_t* tokens,
-               const Conditions* const* conditions, const Activations& x) const;
+    void embed(const StepContext& context, TensorWindow& window, const Input& input, const Activations& x) const;
+    void find_places(const StepContext& context, std::size_t streams, AttentionPlace* places, float* cosine, float* sine,
+                     std::int32_t* slots) const;
 
     LmGeometry geometry_;
     Rotary rotary_;
-    MatrixBlock front_, once_, head_;
+    MatrixBlock front_, once_, head_, extra_;
     std::deque<TokenEmbedding> audio_embeddings_;
     TokenEmbedding text_embedding_;
     ConditionProvider provider_;

@@ -33,9 +33,40 @@ void StreamState::commit() {
 
 void StreamState::reset() {
     std::fill_n(histories_.data(), histories_.size(), 0.0f);
-    std::fill_n(ring_.data(), ring_.size(), 0.0f);
+    ring_.clear();
     position_frames_ = 0;
     flipped_ = false;
+}
+
+std::size_t StreamState::overwritten_slots(std::size_t steps) const {
+    const std::size_t slots = layout_->ring().slots();
+    return position_steps() + steps <= slots ? 0 : std::min(steps, slots);
+}
+
+std::size_t StreamState::overwritten_floats(std::size_t steps) const {
+    return overwritten_slots(steps) * layout_->ring().rings() * layout_->ring().head_dim;
+}
+
+template <class Take>
+void StreamState::each_overwritten_row(std::size_t steps, const Take& take) {
+    const RingLayout& layout = layout_->ring();
+    const std::size_t count = overwritten_slots(steps);
+    for (std::size_t index = 0; index < layout.rings(); ++index)
+        for (std::size_t i = 0; i < count; ++i)
+            take(ring(index) + static_cast<std::size_t>((position_steps() + i) % layout.slots()) * layout.head_dim);
+}
+
+void StreamState::copy_overwritten(std::size_t steps, float* out) {
+    const std::size_t width = layout_->ring().head_dim;
+    each_overwritten_row(steps, [&](const float* row) { out = std::copy_n(row, width, out); });
+}
+
+void StreamState::put_back_overwritten(std::size_t steps, const float* in) {
+    const std::size_t width = layout_->ring().head_dim;
+    each_overwritten_row(steps, [&](float* row) {
+        std::copy_n(in, width, row);
+        in += width;
+    });
 }
 
 std::uint64_t StreamState::steps_in_reach(std::uint64_t position_frames) const {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/aligned_buffer.h"
+#include "state/ring_memory.h"
 #include "state/state_layout.h"
 
 namespace mimi {
@@ -40,7 +41,13 @@ public:
     void commit();
     void reset();
 
-    // Bytes of memory this stream holds.
+    // A step of more than steps_per_frame positions overwrites keys and values in reach. overwritten_floats() of them, 0 where
+    // the ring has not come round, are copied by copy_overwritten() before it, and put back where it fails.
+    std::size_t overwritten_floats(std::size_t steps) const;
+    void copy_overwritten(std::size_t steps, float* out);
+    void put_back_overwritten(std::size_t steps, const float* in);
+
+    // Bytes of memory this stream may come to hold; a large ring has only what has been written of it.
     std::size_t size_bytes() const { return layout_->state_bytes(); }
 
     // The present as bytes: position, histories, and the keys and values still in reach, in order of position.
@@ -51,6 +58,10 @@ public:
     void load(const std::string& bytes);
 
 private:
+    // Calls take(row) for every row of every ring that the next `steps` positions overwrite.
+    template <class Take>
+    void each_overwritten_row(std::size_t steps, const Take& take);
+    std::size_t overwritten_slots(std::size_t steps) const;
     float* ring(std::size_t index) { return ring_.data() + index * layout_->ring().ring_floats(); }
     const float* present() const { return histories_.data() + (flipped_ ? layout_->history_floats() : 0); }
     float* future() { return histories_.data() + (flipped_ ? 0 : layout_->history_floats()); }
@@ -60,7 +71,7 @@ private:
 
     std::shared_ptr<const StateLayout> layout_;
     AlignedBuffer histories_;  // two halves: present and future
-    AlignedBuffer ring_;
+    RingMemory ring_;
     std::atomic<std::uint64_t> position_frames_{0};  // may be asked for while another thread is in a step
     bool flipped_ = false;
 };

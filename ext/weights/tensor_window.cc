@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -33,6 +32,11 @@ Error copy_of(const Error& error) {
     return {error.code(), error.subject(), error.found(), error.expected()};
 }
 
+std::uint64_t nanoseconds_since(std::chrono::steady_clock::time_point start) {
+    const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - start;
+    return static_cast<std::uint64_t>(taken.count());
+}
+
 Error closed() {
     return {ErrorCode::unavailable, "tensor window", "closed while a layer was waited for", "an open model"};
 }
@@ -57,10 +61,11 @@ std::size_t TensorWindow::largest_chunk_bytes() const {
     return most;
 }
 
-WindowPlan TensorWindow::plan(std::size_t fixed_bytes, const WindowOptions& options) const {
+WindowPlan TensorWindow::plan(std::size_t fixed_bytes, const WindowOptions& options, std::size_t table_bytes) const {
     return plan_window({.fixed_bytes = fixed_bytes,
                         .staging_bytes = lanes * (ByteReader::room_bytes(largest_chunk_bytes()) + direct_alignment_bytes),
-                        .layer_bytes = layer_bytes_},
+                        .layer_bytes = layer_bytes_,
+                        .table_bytes = table_bytes},
                        options);
 }
 
@@ -152,9 +157,11 @@ void TensorWindow::run_lane(std::byte* room) {
         const std::size_t layer = taken.layer;
         const WindowChunk& chunk = chunks_[layer][taken.next_chunk++];
         ++taken.chunks_in_flight;
+        begin_reading();
         lock.unlock();
         std::unique_ptr<const Error> failure = read_chunk(chunk, slot, room);
         lock.lock();
+        end_reading();
         stats_.bytes_read += failure ? 0 : chunk.size_bytes;
         const bool failed = failure != nullptr || taken.failure != nullptr;
         if (slots_.finish_chunk(slot, std::move(failure))) {
@@ -163,6 +170,15 @@ void TensorWindow::run_lane(std::byte* room) {
         }
         if (closing_) signals_->changed.notify_all();
     }
+}
+
+void TensorWindow::begin_reading() {
+    if (reading_lanes_++ == 0) reading_since_ = std::chrono::steady_clock::now();
+}
+
+void TensorWindow::end_reading() {
+    if (--reading_lanes_ > 0) return;
+    stats_.reading_ns += nanoseconds_since(reading_since_);
 }
 
 std::unique_ptr<const Error> TensorWindow::read_chunk(const WindowChunk& chunk, std::size_t slot, std::byte* room) {
@@ -191,9 +207,8 @@ TensorWindow::Lease TensorWindow::acquire_streamed(std::size_t layer) {
     if (hit) {
         ++stats_.hits;
     } else {
-        const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - asked;
         ++stats_.stalls;
-        stats_.stall_ns += static_cast<std::uint64_t>(waited.count());
+        stats_.stall_ns += nanoseconds_since(asked);
     }
     return publish(slot);
 }
@@ -272,7 +287,9 @@ WindowStats TensorWindow::stats() const {
     // In a fork nobody writes them, and nobody may ever let go of the mutex.
     if (!signals_ || ::getpid() != process_) return stats_;
     const Lock lock(signals_->mutex);
-    return stats_;
+    WindowStats now = stats_;
+    if (reading_lanes_ > 0) now.reading_ns += nanoseconds_since(reading_since_);
+    return now;
 }
 
 std::uint64_t TensorWindow::streamed_file_bytes(std::size_t first_layer, std::size_t layers) const {

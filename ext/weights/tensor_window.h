@@ -4,12 +4,14 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -29,6 +31,7 @@ struct WindowStats {
     std::uint64_t hits = 0;          // leases of streamed layers that were there when they were asked for
     std::uint64_t stalls = 0;        // those that had to be waited for
     std::uint64_t stall_ns = 0;      // time waited, by all threads
+    std::uint64_t reading_ns = 0;    // time in which at least one lane was reading
 };
 
 class TensorWindow {
@@ -45,8 +48,9 @@ public:
         ~Lease() {
             if (window_ != nullptr) window_->release(slot_);
         }
-        Lease(const Lease&) = delete;
-        Lease& operator=(const Lease&) = delete;
+        Lease(Lease&& other) noexcept
+            : window_(std::exchange(other.window_, nullptr)), slot_(other.slot_), packed_(other.packed_) {}
+        Lease& operator=(Lease&&) = delete;
         const std::byte* packed() const { return packed_; }
 
     private:
@@ -63,8 +67,8 @@ public:
     // Before bind(): appends layers that are visited in a cycle, in this order; returns the index of the first.
     std::size_t add_cycle(const std::vector<std::vector<WindowPart>>& layers);
 
-    // What a budget comes to. Errors of plan_window().
-    WindowPlan plan(std::size_t fixed_bytes, const WindowOptions& options) const;
+    // What a budget comes to, with what stays besides the layers, and with tables that may stay. Errors of plan_window().
+    WindowPlan plan(std::size_t fixed_bytes, const WindowOptions& options, std::size_t table_bytes = 0) const;
 
     // Reads and checks every layer, keeps those that the plan keeps, and starts the lanes where some pass through. From here on
     // nothing is allocated. Errors of the reader and of PartPacker::check(); Error{unavailable} where the system grants no
@@ -101,6 +105,9 @@ private:
     void load_resident(std::size_t layer, std::byte* room);
     void start_lanes();
     void run_lane(std::byte* room);
+    // A lane begins, or has ended, to read; under the mutex.
+    void begin_reading();
+    void end_reading();
     // nullptr where it went well.
     std::unique_ptr<const Error> read_chunk(const WindowChunk& chunk, std::size_t slot, std::byte* room);
     Lease acquire_streamed(std::size_t layer);
@@ -131,6 +138,8 @@ private:
     VisitOrder order_{0};
     std::size_t waiting_for_slot_ = 0;
     std::size_t last_visited_ = 0;
+    std::size_t reading_lanes_ = 0;
+    std::chrono::steady_clock::time_point reading_since_;
     bool closing_ = false;
     WindowStats stats_;
 };

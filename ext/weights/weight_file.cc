@@ -54,6 +54,8 @@ void WeightFile::open(PageCache page_cache) {
 #endif
     if (descriptor_ < 0) descriptor_ = ::open(path_.c_str(), open_flags);
     if (descriptor_ < 0) refuse_file_access(path_, system_message(errno), "a readable regular file");
+    // Advice: where it is not taken, more is read than was asked for.
+    if (page_cache == PageCache::sparse) static_cast<void>(::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_RANDOM));
 }
 
 const std::byte* WeightFile::read(std::uint64_t offset, std::size_t size, std::byte* room) const {

@@ -11,6 +11,7 @@ namespace mimi {
 // What becomes of the system's copy of what is read.
 enum class PageCache {
     keep,    // the next process that opens the file will be glad of it
+    sparse,  // the same for reads here and there: nothing is read ahead
     bypass,  // none is made where the file system allows it (direct I/O); elsewhere it is released as soon as it was read
 };
 

@@ -15,7 +15,7 @@ bool is_chosen(std::size_t layer, std::size_t layers, std::size_t count) {
     return (layer + 1) * count / layers > layer * count / layers;
 }
 
-// Marks the largest evenly spread set of layers that fits into `room`.
+// Marks the largest evenly spread set of layers that fits into `room`, and then, front to back, those that fit beside it.
 void choose_residents(WindowPlan& plan, const std::vector<std::size_t>& layer_bytes, std::size_t room) {
     const std::size_t layers = layer_bytes.size();
     for (std::size_t count = layers - 1;; --count) {
@@ -23,7 +23,12 @@ void choose_residents(WindowPlan& plan, const std::vector<std::size_t>& layer_by
         for (std::size_t i = 0; i < layers; ++i)
             if (is_chosen(i, layers, count)) bytes += layer_bytes[i];
         if (bytes > room) continue;
-        for (std::size_t i = 0; i < layers; ++i) plan.resident[i] = is_chosen(i, layers, count);
+        for (std::size_t i = 0; i < layers; ++i) {
+            plan.resident[i] = is_chosen(i, layers, count);
+            if (plan.resident[i] || bytes + layer_bytes[i] > room) continue;
+            plan.resident[i] = true;
+            bytes += layer_bytes[i];
+        }
         plan.resident_layer_bytes = bytes;
         return;
     }
@@ -45,12 +50,15 @@ WindowPlan plan_window(const WindowSizes& sizes, const WindowOptions& options) {
     const std::size_t all_layers = std::accumulate(sizes.layer_bytes.begin(), sizes.layer_bytes.end(), std::size_t{0});
     plan.budget_bytes = options.budget_bytes;
     plan.fixed_bytes = sizes.fixed_bytes;
-    plan.full_bytes = sizes.fixed_bytes + all_layers;
+    plan.table_bytes = sizes.table_bytes;
+    plan.full_bytes = sizes.fixed_bytes + sizes.table_bytes + all_layers;
     plan.slot_bytes = layers == 0 ? 0 : *std::max_element(sizes.layer_bytes.begin(), sizes.layer_bytes.end());
-    plan.minimum_bytes = std::min(plan.full_bytes, sizes.fixed_bytes + sizes.staging_bytes + plan.slot_bytes);
+    plan.minimum_bytes = sizes.fixed_bytes + std::min(all_layers, sizes.staging_bytes + plan.slot_bytes);
     plan.resident.assign(layers, true);
     plan.resident_layer_bytes = all_layers;
     if (options.budget_bytes == 0 || options.budget_bytes >= plan.full_bytes) return plan;
+    plan.tables_stay = sizes.table_bytes == 0;
+    if (options.budget_bytes >= sizes.fixed_bytes + all_layers) return plan;
     if (options.budget_bytes < plan.minimum_bytes)
         throw Error(ErrorCode::setting, "ram_budget_bytes", bytes_text(options.budget_bytes),
                     "at least " + bytes_text(plan.minimum_bytes) + " (" + bytes_text(plan.full_bytes) + " hold all of it)");

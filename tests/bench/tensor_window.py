@@ -36,6 +36,12 @@ def plain_read_bytes_per_s(path: str, seconds: float) -> float:
     return total / taken_s
 
 
+def peak_bytes() -> int:
+    """Return the most memory this process has had at once."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
 def counters(model: CodecModel) -> WindowStats:
     stats = model.window_stats
     if stats is None:
@@ -67,9 +73,7 @@ def main() -> None:
         print(f"window {read / 1e6:.0f} MB/s, plain {before / 1e6:.0f} and {after / 1e6:.0f} MB/s: {ratio:.2f}", end="; ")
         print(f"{1000 * taken_s / frames:.0f} ms a frame")
         before = after
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    peak = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-    allowed = given.budget + session.state_bytes + PROCESS_BYTES
+    peak, allowed = peak_bytes(), given.budget + session.state_bytes + PROCESS_BYTES
     print(f"peak {peak / 1e6:.0f} MB of {allowed / 1e6:.0f} MB: budget, state and {PROCESS_BYTES / 1e6:.0f} MB")
     print(counters(model))
 

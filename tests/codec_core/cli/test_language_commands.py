@@ -49,6 +49,28 @@ def test_a_language_model(mimi, words: Path, tmp_path: Path) -> None:
     assert {tensor["type"] for tensor in found["tensors"]} == {"f32", "bf16"}
 
 
+def test_a_language_model_under_a_budget(mimi, language_model_path) -> None:
+    path = language_model_path("a")
+
+    def plan(budget: object) -> dict[str, int]:
+        return json.loads(mimi("inspect", path, "--ram-budget", budget, "--json").output)["window_plan"]
+
+    def shown(budget: object) -> str:
+        return " ".join(mimi("inspect", path, "--ram-budget", budget).output.split())
+
+    whole = plan("1GB")
+    assert (whole["slots"], whole["resident_table_bytes"]) == (0, whole["table_bytes"])
+    assert "nothing is read again" in shown("1GB")
+    assert plan(whole["full_bytes"] - 1)["memory_bytes"] == whole["full_bytes"] - whole["table_bytes"]
+    assert "of which rows are read from the file layers that stay" in shown(whole["full_bytes"] - 1)
+    least = plan(whole["minimum_bytes"])
+    assert (least["slots"], least["memory_bytes"]) == (1, whole["minimum_bytes"])
+    assert "read every step" in shown(whole["minimum_bytes"])
+    outcome = mimi("inspect", path, "--ram-budget", "1KB")
+    assert outcome.status == 2
+    assert f"at least {whole['minimum_bytes']} bytes" in outcome.errors
+
+
 def test_a_raw_language_model_is_refused_until_it_is_converted(mimi, tmp_path: Path) -> None:
     raw = write_raw(tmp_path / "raw.gguf", "c")
     outcome = mimi("inspect", raw)

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/ext/weights/tensor_window_fixture.h"
+#include "tests/ext/weights/window_plan_cases.h"
 
 namespace {
 
@@ -247,20 +248,6 @@ void test_the_order_of_alternating_cycles_is_learnt() {
     require(order.after(6) == 5, "one cycle over and over");
 }
 
-void test_plans() {
-    WindowSizes sizes{100, 20, std::vector<std::size_t>(10, 50)};
-    require(!plan_window(sizes, {}).streams() && !plan_window(sizes, {600, 0}).streams(), "all stays");
-    const WindowPlan nearly = plan_window(sizes, {599, 0});
-    require(nearly.slots == 4 && nearly.resident_layers() == 5 && nearly.memory_bytes() <= 599, "just below full");
-    const WindowPlan least = plan_window(sizes, {170, 0});
-    require(least.minimum_bytes == 170 && least.slots == 1 && least.resident_layers() == 0, "the minimum");
-    require(code_of([&] { plan_window(sizes, {169, 0}); }) == ErrorCode::setting, "less is refused");
-    require(code_of([&] { plan_window(sizes, {250, 3}); }) == ErrorCode::setting, "more slots than fit are refused");
-    sizes.layer_bytes[3] = 70;
-    for (std::size_t budget = 190; budget < 620; ++budget)
-        require(plan_window(sizes, {budget, 0}).memory_bytes() <= budget, "never more than the budget");
-}
-
 }  // namespace
 
 }  // namespace mimi
@@ -285,6 +272,8 @@ int main() {
         {"nothing is allocated once bound", mimi::test_nothing_is_allocated_once_bound},
         {"the order of alternating cycles is learnt", mimi::test_the_order_of_alternating_cycles_is_learnt},
         {"plans", mimi::test_plans},
+        {"plans with tables", mimi::test_plans_with_tables},
+        {"plans of unequal layers", mimi::test_plans_of_unequal_layers},
     };
     for (const auto& [name, test] : tests) {
         std::printf("%s\n", name);
