@@ -204,12 +204,8 @@ TensorWindow::Lease TensorWindow::acquire_streamed(std::size_t layer) {
     const auto asked = std::chrono::steady_clock::now();
     const std::size_t slot = resolve(layer, lock);
     settle(slot, lock);
-    if (hit) {
-        ++stats_.hits;
-    } else {
-        ++stats_.stalls;
-        stats_.stall_ns += nanoseconds_since(asked);
-    }
+    ++(hit ? stats_.hits : stats_.stalls);
+    if (!hit) stats_.stall_ns += nanoseconds_since(asked);
     return publish(slot);
 }
 
