@@ -1,0 +1,73 @@
+"""The codec to and from a safetensors file in the form of Kyutai's checkpoint, which ``mimi convert`` reads."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from codec import ACOUSTIC, SEMANTIC, Codec, Sizes
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+LEAST_USAGE = 1e-5
+
+
+def _codebook(half: str, level: int) -> str:
+    return f"quantizer.{half}.vq.layers.{level}._codebook."
+
+
+def tensors(codec: Codec) -> dict[str, Tensor]:
+    """Return every tensor under its published name, float32; codebooks as sums and usages."""
+    found = {name: value for name, value in codec.state_dict().items() if not name.endswith(("codebooks", "usage"))}
+    for half in (SEMANTIC, ACOUSTIC):
+        quantiser = codec.quantizer[half]
+        for level, (codebook, usage) in enumerate(zip(quantiser.codebooks, quantiser.usage, strict=True)):
+            counted = usage.clamp(min=1e-2)
+            found[_codebook(half, level) + "embedding_sum"] = codebook * counted[:, None]
+            found[_codebook(half, level) + "cluster_usage"] = counted
+            found[_codebook(half, level) + "_initialized"] = torch.ones(1)
+    return {name: value.detach().float().cpu().contiguous().clone() for name, value in found.items()}
+
+
+def save(codec: Codec, path: Path) -> None:
+    """Write the checkpoint; its sizes stand in the header."""
+    save_file(tensors(codec), path, metadata={"format": "pt", "sizes": json.dumps(codec.sizes.fields())})
+
+
+def load(path: Path) -> Codec:
+    """Read a checkpoint that :func:`save` wrote, or one whose sizes its tensors tell."""
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata() or {}
+    held = load_file(path)
+    sizes = Sizes(**json.loads(metadata["sizes"])) if "sizes" in metadata else _sizes(held)
+    codec = Codec(sizes)
+    for half in (SEMANTIC, ACOUSTIC):
+        quantiser = codec.quantizer[half]
+        for level in range(len(quantiser.codebooks)):
+            usage = held.pop(_codebook(half, level) + "cluster_usage")
+            total = held.pop(_codebook(half, level) + "embedding_sum")
+            held.pop(_codebook(half, level) + "_initialized", None)
+            quantiser.codebooks[level] = total / usage.clamp(min=LEAST_USAGE)[:, None]
+            quantiser.usage[level] = usage
+    missing, left = codec.load_state_dict(held, strict=False)
+    if left or any(not name.endswith(("codebooks", "usage")) for name in missing):
+        raise SystemExit(f"{path}: {len(left)} tensors too many, {len(missing)} missing")
+    return codec
+
+
+def _sizes(held: dict[str, Tensor]) -> Sizes:
+    """Read the sizes off the shapes; heads and context are those of the published geometry."""
+    entries, codebook_dim = held[_codebook(SEMANTIC, 0) + "embedding_sum"].shape
+    return replace(
+        Sizes(),
+        encoder_filters=held["encoder.model.0.conv.conv.weight"].shape[0],
+        decoder_filters=held["decoder.model.14.conv.conv.weight"].shape[1],
+        dim=held["encoder.model.14.conv.conv.weight"].shape[0],
+        codebook_dim=codebook_dim,
+        entries=entries,
+        levels=sum(name.endswith("cluster_usage") for name in held),
+        layers=sum(name.startswith("encoder_transformer") and name.endswith("norm1.weight") for name in held),
+    )
