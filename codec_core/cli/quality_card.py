@@ -16,6 +16,7 @@ from codec_core.verify.quality import LevelQuality, QualityCard, measure_quality
 from codec_core.verify.quality_plot import plot_spectrograms
 
 USUAL_LEVELS: Final = "1,4,8,16,32"
+_COLUMNS: Final = ("levels", "kbit/s", "STOI", "worst", "PESQ-WB", "mel", "words")
 
 
 def show_quality(
@@ -71,7 +72,7 @@ def _print(card: QualityCard) -> None:
     console.print(Text(printable(f"{info.name}, {info.weight_class}, {info.numerics} numerics: {info.path}")))
     clips = len(card.clips) // len(card.levels)
     words = f", words of {card.words[0].words}" if card.words else ""
-    table = Table(*("levels kbit/s STOI worst PESQ-WB mel words".split()), box=None, pad_edge=False, header_style="bold")
+    table = Table(*_COLUMNS, box=None, pad_edge=False, header_style="bold")
     for level in card.by_level():
         table.add_row(*_row(level))
     console.print(f"{clips} clips of {len(card.sources)} sources{words}")

@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 LEAST_USAGE = 1e-5
+MODEL_NAME = "mimi-mini"
 
 
 def _codebook(half: str, level: int) -> str:
@@ -32,9 +33,21 @@ def tensors(codec: Codec) -> dict[str, Tensor]:
     return {name: value.detach().float().cpu().contiguous().clone() for name, value in found.items()}
 
 
+def geometry(sizes: Sizes) -> dict[str, object]:
+    """Return what ``mimi convert`` reads besides the shapes: the name, attention, and that all levels are used."""
+    return {
+        "model": MODEL_NAME,
+        "sample_rate": 24_000,
+        "frame_rate": 12.5,
+        "transformer": {"num_heads": sizes.heads, "context": sizes.context_steps, "max_period": 10_000},
+        "quantizer": {"n_q": sizes.levels},
+    }
+
+
 def save(codec: Codec, path: Path) -> None:
     """Write the checkpoint; its sizes stand in the header."""
-    save_file(tensors(codec), path, metadata={"format": "pt", "sizes": json.dumps(codec.sizes.fields())})
+    texts = {"sizes": json.dumps(codec.sizes.fields()), "geometry": json.dumps(geometry(codec.sizes))}
+    save_file(tensors(codec), path, metadata={"format": "pt", **texts})
 
 
 def load(path: Path) -> Codec:

@@ -1,6 +1,6 @@
 """The codec as PyTorch modules, for training; its parameters bear the names of Kyutai's checkpoint.
 
-Shapes: sound [batch, 1, samples] at 24 kHz; latents [batch, dim, frames] at 12.5 Hz; codes [rows, levels], rows = batch * frames.
+Shapes: sound [batch, 1, samples] at 24 kHz; latents [batch, dim, frames] at 12.5 Hz; codes [batch * frames, levels].
 """
 
 from __future__ import annotations

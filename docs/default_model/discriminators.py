@@ -1,8 +1,9 @@
-"""What tells a decoded sound from a recorded one: spectra of several resolutions, and the waveform folded by several periods."""
+"""What tells a decoded sound from a recorded one: spectra of several resolutions, the waveform folded by several periods."""
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -53,7 +54,7 @@ class PeriodDiscriminator(nn.Module):
         super().__init__()
         self.period = period
         widths = [1, channels, 2 * channels, 4 * channels, 4 * channels]
-        self.layers = nn.ModuleList([_conv(a, b, (5, 1), (3, 1)) for a, b in zip(widths, widths[1:], strict=False)])
+        self.layers = nn.ModuleList([_conv(a, b, (5, 1), (3, 1)) for a, b in pairwise(widths)])
         self.score = _conv(widths[-1], 1, (3, 1), (1, 1))
 
     def forward(self, sound: Tensor) -> Judgement:

@@ -1,8 +1,8 @@
 """Analytic latents: what a frame is described by before anything is trained.
 
-Per 80 ms frame the principal components of four slices of a log-mel spectrum (the envelope) and of the low-frequency waveform (pitch
-and phase). An encoder that is first made to give these, and a decoder that is first trained from them, are two easy problems in
-place of one hard one.
+Per 80 ms frame the principal components of four slices of a log-mel spectrum (the envelope) and of the low-frequency waveform
+(pitch and phase). An encoder that is first made to give these, and a decoder that is first trained from them, are two easy
+problems in place of one hard one.
 """
 
 from __future__ import annotations

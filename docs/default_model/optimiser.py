@@ -37,7 +37,7 @@ class Muon(torch.optim.Optimizer):
         super().__init__(groups, {})
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:
+    def step(self, closure: None = None) -> None:  # noqa: ARG002 - the signature of torch
         """Move every parameter that has a gradient."""
         for group in self.param_groups:
             move = self._move_matrix if group["muon"] else self._move_other

@@ -1,6 +1,6 @@
 """Codebooks by k-means: on analytic latents to begin with, and once more on the latents of a finished encoder.
 
-    python quantiser.py DATA mimi-mini.safetensors refitted.safetensors --minutes 30
+python quantiser.py DATA mimi-mini.safetensors refitted.safetensors --minutes 30
 """
 
 from __future__ import annotations

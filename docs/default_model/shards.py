@@ -1,11 +1,13 @@
 """Training data on disk and in memory.
 
-    python shards.py augment SOURCE_FOLDER DATA --variants 3     DATA/sound/NAME.npy, int16 at 24 kHz, whole frames
-    python shards.py describe DATA [--model mimi-mini.gguf]      DATA/codes/NAME.npz: codes [frames, levels], latents [frames, 96]
+    python shards.py augment SOURCE_FOLDER DATA --variants 3
+        DATA/sound/NAME.npy: int16 at 24 kHz, whole frames
+    python shards.py describe DATA [--model mimi-mini.gguf]
+        DATA/codes/NAME.npz: codes [frames, levels], latents [frames, 96]
 
-Without a model `describe` fits analytic latents and a quantiser on them first (DATA/start.pt); with one its own codes are stored,
-and a decoder can be trained from them with its encoder at rest. Each folder in SOURCE_FOLDER is a shard; `weights.json` there says
-how often each is drawn.
+Without a model `describe` fits analytic latents and a quantiser on them first (DATA/start.pt); with one its own codes are
+stored, and a decoder can be trained from them with its encoder at rest. Each folder in SOURCE_FOLDER is a shard; `weights.json`
+there says how often each is drawn.
 """
 
 from __future__ import annotations
@@ -113,9 +115,8 @@ def _excerpts(data: Path, seconds: float, rng: np.random.Generator) -> list[Soun
 def _store(data: Path, describe: Callable[[Sound], dict[str, np.ndarray]]) -> None:
     (data / "codes").mkdir(exist_ok=True)
     for path in sound_paths(data):
-        sound, step, parts = np.load(path), DESCRIBED_FRAMES * FRAME_SAMPLES, []
-        for start in range(0, len(sound), step):
-            parts.append(describe(as_float(sound[start : start + step])))
+        sound, step = np.load(path), DESCRIBED_FRAMES * FRAME_SAMPLES
+        parts = [describe(as_float(sound[start : start + step])) for start in range(0, len(sound), step)]
         joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         np.savez(data / "codes" / f"{path.stem}.npz", **joined)
         print(f"{path.stem}: {len(sound) // FRAME_SAMPLES} frames", flush=True)

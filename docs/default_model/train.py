@@ -1,21 +1,23 @@
-"""The phases of a training.
+"""The phases of a training, each a run of its own.
 
-    python train.py encoder      --data DATA --run runs/encoder                             onto analytic latents
-    python train.py decoder      --data DATA --run runs/decoder                             from quantised analytic latents, beside it
+    python train.py encoder      --data DATA --run runs/encoder
+        onto analytic latents
+    python train.py decoder      --data DATA --run runs/decoder
+        from quantised analytic latents, beside the encoder
     python train.py join         --data DATA --run runs/joined --start runs/encoder/model.safetensors
-                                                                                       the decoder of runs/decoder put to it
+        the decoder of runs/decoder put to it
     python train.py joint        --data DATA --run runs/joint --start runs/joined/model.safetensors
     python train.py adversarial  --data DATA --run runs/adversarial --start runs/joint/model.safetensors
 
 `adversarial` leaves encoder and codebooks as they are and trains the decoder from the codes stored in DATA (`shards.py describe
---model`), so that codes keep their meaning and no time goes into the encoder. A run that is ended goes on with the same command.
+--model`), so that codes keep their meaning and no time goes into the encoder. A run that is ended goes on with the same
+command.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-from pathlib import Path
 
 import checkpoint
 import torch
@@ -133,7 +135,7 @@ class StraightThrough:
         self.seen: list[tuple[str, int, Tensor, Tensor]] = []
 
     def __call__(self, latents: Tensor, levels: Tensor) -> tuple[Tensor, Tensor]:
-        """Latents [batch, dim, frames], levels [batch] -> the same quantised, and how far the acoustic half is from its codes."""
+        """Latents [batch, dim, frames], levels [batch] -> the same quantised, and the acoustic half's distance to its codes."""
         batch, _, frames = latents.shape
         used, self.seen = levels.repeat_interleave(frames), []
         total, commitment = latents.new_zeros(()), latents.new_zeros(())
@@ -175,7 +177,7 @@ class StraightThrough:
 
 
 def train_joint(settings: argparse.Namespace) -> None:
-    """Train everything end to end; an anchor to the analytic latents, where there are any, keeps the encoder from undoing itself."""
+    """Train everything end to end; an anchor to the analytic latents, if there are any, keeps the encoder in its place."""
     codec, crops = start(settings), Crops(settings.data, torch.device(settings.device))
     measure, quantise = ReconstructionLoss(*JOINT_LOW_HZ).to(settings.device), StraightThrough(codec)
     projections = {name: [half.input_proj, half.output_proj] for name, half in codec.quantizer.items()}

@@ -1,4 +1,4 @@
-"""What every phase of a training shares: settings, the course of the learning rate, the log, and state that outlives the process."""
+"""What every phase of a training shares: settings, the learning rate, the log, and state that outlives the process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from optimiser import Average, Muon
 from torch import Tensor, nn
 
 CROPS = ((1, 12), (2, 24), (1, 12), (4, 48))
-"""By step in turn: what the batch is divided by, and frames of a crop, 0.96 to 3.84 s, so that attention sees more than a second."""
+"""By step in turn: what the batch is divided by, and frames of a crop: up to 3.84 s, so that attention sees more than one."""
 LEVEL_CHOICES = (32, 32, 32, 16, 16, 24, 8)
 WARM_UP_STEPS = 30
 CLIP_NORM = 10.0

@@ -2,8 +2,8 @@
 
     python widen.py mimi-mini.safetensors wide.safetensors --filters 24
 
-Each new channel copies an old one, and what reads a channel that has copies shares its weight among them; a little noise makes the
-copies differ, or they would learn the same for ever.
+Each new channel copies an old one, and what reads a channel that has copies shares its weight among them; a little noise makes
+the copies differ, or they would learn the same for ever.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The model embedded in the package is what docs/default_model.md says."""
+"""The model embedded in the package is what docs/default_model/README.md says."""
 
 from __future__ import annotations
 

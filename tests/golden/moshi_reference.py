@@ -1,4 +1,4 @@
-"""Kyutai's own PyTorch program (PyPI's moshi) on the weights of a GGUF file, and what makes ``vectors/default_model.npz`` with it:
+"""Kyutai's own PyTorch program (PyPI's moshi) on the weights of a GGUF file, which makes ``vectors/default_model.npz``:
 
     python tests/golden/moshi_reference.py codec_core/models/default.gguf tests/golden/vectors/default_model.npz
 
@@ -15,6 +15,9 @@ from typing import Any
 import gguf
 import numpy as np
 import soundfile
+import torch
+from moshi.models import loaders
+from moshi.modules import SEANetDecoder
 
 SIGNALS = ("speech30s", "sample_2")
 FRAME_SAMPLES = 1920
@@ -38,8 +41,6 @@ def read_tensors(path: Path) -> dict[str, np.ndarray]:
 
 def configuration(tensors: dict[str, np.ndarray], heads: int, context_steps: int) -> dict[str, Any]:
     """Kyutai's configuration with the sizes of these tensors; `seanet` is the encoder's."""
-    from moshi.models import loaders
-
     config = copy.deepcopy(loaders._mimi_config)
     first = tensors["encoder.model.0.conv.conv.weight"]
     codebook = tensors["quantizer.rvq_first.vq.layers.0._codebook.embedding_sum"]
@@ -67,10 +68,6 @@ def configuration(tensors: dict[str, np.ndarray], heads: int, context_steps: int
 
 def build(path: Path, heads: int = 8, context_steps: int = 250) -> Any:
     """MimiModel with the weights of a file, in evaluation mode, all levels."""
-    import torch
-    from moshi.models import loaders
-    from moshi.modules import SEANetDecoder
-
     tensors = read_tensors(path)
     config = configuration(tensors, heads, context_steps)
     model = loaders.get_mimi(None, config, num_codebooks=config["quantizer"]["n_q"])
@@ -91,8 +88,6 @@ def whole_frames(name: str) -> np.ndarray:
 
 def vectors(path: Path) -> dict[str, np.ndarray]:
     """Codes in f32 and f64, and the f32 sound of the former, of every signal."""
-    import torch
-
     torch.set_num_threads(1)
     model, found = build(path), {}
     with torch.no_grad():
