@@ -98,8 +98,9 @@ class Average:
         self.steps += 1
         decay = min(self.decay, self.steps / (self.steps + 10))
         for name, value in module.state_dict().items():
-            if value.dtype.is_floating_point:
-                self.values[name].lerp_(value, 1 - decay)
+            # Codebooks are averages already.
+            is_codebook = name.endswith(("codebooks", "usage"))
+            self.values[name].lerp_(value, 1.0 if is_codebook else 1 - decay)
 
     def state_dict(self) -> dict[str, Any]:
         """Return what goes on later."""

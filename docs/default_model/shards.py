@@ -53,7 +53,9 @@ def augment_folder(folder: Path, variants: float, rng: np.random.Generator) -> S
 def augment_all(source: Path, data: Path, variants: float, seed: int) -> None:
     """Make a shard of every folder that has none yet."""
     (data / "sound").mkdir(parents=True, exist_ok=True)
-    for number, folder in enumerate(sorted(path for path in source.iterdir() if path.is_dir())):
+    for number, folder in enumerate(
+        sorted(path for path in source.iterdir() if path.is_dir() and not path.name.startswith("."))
+    ):
         path = data / "sound" / f"{folder.name}.npy"
         if path.exists():
             continue

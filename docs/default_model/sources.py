@@ -81,12 +81,14 @@ def build_training(destination: Path, minutes: float) -> None:
         weights[name] = entry["weight"]
         if (destination / name).exists():
             continue
+        unfinished = destination / f".{name}"
         if "speak" in entry:
-            program = [sys.executable, str(Path(__file__).with_name("speak.py")), entry["speak"]]
-            subprocess.run([*program, str(destination / name), "--minutes", str(minutes)], check=True)  # noqa: S603
-            continue
-        for number, (stem, sound) in enumerate(recordings(entry)):
-            write(destination / name / f"{number:04d}_{stem}.wav", sound)
+            program = [sys.executable, str(Path(__file__).with_name("speak.py")), entry["speak"], str(unfinished)]
+            subprocess.run([*program, "--minutes", str(minutes)], check=True)  # noqa: S603
+        else:
+            for number, (stem, sound) in enumerate(recordings(entry)):
+                write(unfinished / f"{number:04d}_{stem}.wav", sound)
+        unfinished.rename(destination / name)
         print(name, flush=True)
     (destination / "weights.json").write_text(json.dumps(weights, indent=1) + "\n")
 

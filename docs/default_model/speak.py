@@ -24,16 +24,18 @@ import soxr
 RATE_HZ = 24_000
 FLITE_PITCH_HZ = {"awb": 120, "rms": 100, "slt": 180, "kal16": 105}
 LANGUAGES = ("es", "fr-fr", "it", "de", "pt-br", "pl", "cs", "ru", "hi", "nl", "sv", "tr", "hu", "fi", "ja", "cmn")
-WORDS = """the a this that my your our some every no one two three four five seven nine ten people water house voice music garden
-window river morning evening summer winter road city child mother father friend teacher doctor horse bird fish stone
-paper letter number machine engine light colour sound silence question answer story money market shop kitchen table
-chair bread butter cheese apple orange juice coffee quick slow bright dark heavy blue green yellow red black white
-quiet loud strange simple better worse open closed early late happy tired walks runs speaks listens writes reads opens
-closes carries brings takes gives finds keeps leaves follows watches sings throws pushes pulls quickly slowly
-carefully always never often sometimes perhaps maybe soon again together under over between behind across through
-without and but because while when where if then so or please yes hello goodbye thanks sorry what why how who which
-could should would must measure pleasure judge cheap jacket journey thick thistle breathe smooth shadow action vision
-texture thumb vague zebra oyster audio power hour wire choir squirrel rhythm sphinx twelfth sixths strengths glimpsed""".split()  # noqa: SIM905 - a list to read, not to look at
+# ruff: noqa: SIM905
+WORDS = """the a this that my your our some every no one two three four five seven nine ten people water house voice music
+garden window river morning evening summer winter road city child mother father friend teacher doctor horse bird
+fish stone paper letter number machine engine light colour sound silence question answer story money market shop
+kitchen table chair bread butter cheese apple orange juice coffee quick slow bright dark heavy blue green yellow
+red black white quiet loud strange simple better worse open closed early late happy tired walks runs speaks
+listens writes reads opens closes carries brings takes gives finds keeps leaves follows watches sings throws
+pushes pulls quickly slowly carefully always never often sometimes perhaps maybe soon again together under over
+between behind across through without and but because while when where if then so or please yes hello goodbye
+thanks sorry what why how who which could should would must measure pleasure judge cheap jacket journey thick
+thistle breathe smooth shadow action vision texture thumb vague zebra oyster audio power hour wire choir
+squirrel rhythm sphinx twelfth sixths strengths glimpsed""".split()
 SENTENCES = (
     "Hello, can you hear me? This is a test of the voice server.",
     "Please speak after the tone, and then listen to the reply.",

@@ -83,6 +83,8 @@ class Run:
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
         self.step, self._spent = state["step"], state["spent"]
+        # Other crops than those of the beginning.
+        random.seed(f"{self.settings.seed} {self.step}")
         print(f"goes on at step {self.step}, {self._spent / 60:.1f} minutes done", flush=True)
 
     def _parts(self) -> dict[str, Any]:
