@@ -42,11 +42,11 @@ def read(path: Path) -> Sound:
     if path.suffix == ".g722":
         with av.open(str(path), format="g722") as container:
             frames = [frame.to_ndarray().reshape(-1) for frame in container.decode(audio=0)]
-        sound, rate_hz = np.concatenate(frames).astype(np.float32) / 32768, 16_000
+        sound, rate_hz = np.concatenate([np.zeros(0, np.int16), *frames]).astype(np.float32) / 32768, 16_000
     else:
         sound, rate_hz = soundfile.read(path, dtype="float32", always_2d=True)
         sound = sound.mean(1)
-    return soxr.resample(sound, rate_hz, RATE_HZ).astype(np.float32) if rate_hz != RATE_HZ else sound
+    return soxr.resample(sound, rate_hz, RATE_HZ).astype(np.float32) if rate_hz != RATE_HZ and len(sound) else sound
 
 
 def unpack(package: str, folder: Path) -> None:
