@@ -40,7 +40,7 @@ CODES: Final[dict[str, Any]] = {
     "provenance": {
         "model": "mimi-mini",
         "model_sha256": "2aad464fe82bc50635fd657b4e354079d565e4556d1a9b893cce1222262cb181",
-        "weight_class": "f32",
+        "weight_class": "f16",
         "numerics": "kyutai",
         "software": f"mimi-server {__version__}",
     },

@@ -1,11 +1,17 @@
-"""The codec to and from a safetensors file in the form of Kyutai's checkpoint, which ``mimi convert`` reads."""
+"""The codec to and from a safetensors file in the form of Kyutai's checkpoint, which ``mimi convert`` reads.
+
+python checkpoint.py default mimi-mini.safetensors       the checkpoint that a model file (class f32 or f16) was made of
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
 
+import gguf
+import numpy as np
 import torch
 from codec import ACOUSTIC, SEMANTIC, Codec, Sizes
 from safetensors import safe_open
@@ -56,7 +62,10 @@ def load(path: Path) -> Codec:
         metadata = file.metadata() or {}
     held = load_file(path)
     sizes = Sizes(**json.loads(metadata["sizes"])) if "sizes" in metadata else _sizes(held)
-    codec = Codec(sizes)
+    return _filled(Codec(sizes), held, path)
+
+
+def _filled(codec: Codec, held: dict[str, Tensor], path: Path) -> Codec:
     for half in (SEMANTIC, ACOUSTIC):
         quantiser = codec.quantizer[half]
         for level in range(len(quantiser.codebooks)):
@@ -84,3 +93,36 @@ def _sizes(held: dict[str, Tensor]) -> Sizes:
         levels=sum(name.endswith("cluster_usage") for name in held),
         layers=sum(name.startswith("encoder_transformer") and name.endswith("norm1.weight") for name in held),
     )
+
+
+def load_model_file(path: Path) -> Codec:
+    """Read a GGUF file of class f32 or f16."""
+    held: dict[str, Tensor] = {}
+    for tensor in gguf.GGUFReader(path).tensors:
+        name = tensor.name.removeprefix("mimi.").replace("in_projs.0.weight", "in_proj_weight").replace("projs.0.", "proj.")
+        shape = tuple(int(size) for size in reversed(tensor.shape))
+        values = torch.from_numpy(np.asarray(tensor.data, np.float32).reshape(shape).copy())
+        if name.endswith("_codebook.embedding"):
+            held[name + "_sum"] = values
+            held[name.replace("embedding", "cluster_usage")] = torch.ones(len(values))
+        else:
+            held[name] = values.flatten() if name.endswith(".bias") else values
+    codec = Codec(_sizes(held))
+    shapes = {name: value.shape for name, value in codec.state_dict().items()}
+    held = {name: value.reshape(shapes[name]) if name in shapes else value for name, value in held.items()}
+    return _filled(codec, held, path)
+
+
+def main() -> None:
+    """Run the command."""
+    from codec_core.model import resolve_model_path  # noqa: PLC0415 - training itself needs no engine
+
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("model", help="a model file, or a name")
+    parser.add_argument("destination", type=Path)
+    settings = parser.parse_args()
+    save(load_model_file(resolve_model_path(settings.model)), settings.destination)
+
+
+if __name__ == "__main__":
+    main()

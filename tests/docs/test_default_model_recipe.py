@@ -104,6 +104,17 @@ def test_the_engine_decodes_as_the_modules_do(runs: Path):
     assert np.abs(found - expected).max() <= 1e-4 * max(1.0, float(np.abs(expected).max()))
 
 
+def test_a_checkpoint_comes_back_from_its_model_file(runs: Path, command: Command):
+    convert_model(runs / "whole.safetensors", runs / "again.gguf", force=True)
+    command("checkpoint", runs / "again.gguf", runs / "again.safetensors")
+    checkpoint = importlib.import_module("checkpoint")
+    first, second = (checkpoint.load(runs / f"{name}.safetensors") for name in ("whole", "again"))
+    state = second.state_dict()
+    for name, value in first.state_dict().items():
+        if not name.endswith("usage"):
+            assert torch.allclose(value, state[name], rtol=1e-5, atol=1e-7), name
+
+
 def test_a_wider_decoder_sounds_the_same(runs: Path, command: Command):
     command("widen", runs / "whole.safetensors", runs / "wide.safetensors", "--filters", 20)
     checkpoint = importlib.import_module("checkpoint")
