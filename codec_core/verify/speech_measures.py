@@ -51,6 +51,9 @@ def pesq_wideband(original: Float32Array, decoded: Float32Array) -> float | None
     import pesq  # noqa: PLC0415
 
     first, second = (at_rate(sound, MEASURE_RATE_HZ) for sound in (original, decoded))
+    # It divides by the louder one's peak.
+    if not first.any() and not second.any():
+        return None
     value = float(pesq.pesq(MEASURE_RATE_HZ, first, second, "wb", on_error=pesq.PesqError.RETURN_VALUES))
     return None if value < 0 else value
 

@@ -10,7 +10,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "docs" / "default_model"
 TABLE = tomllib.loads((FOLDER / "sources.toml").read_text())
-NOTICE = (resources.files("codec_core") / "models" / "NOTICE.md").read_text()
+NOTICE = " ".join((resources.files("codec_core") / "models" / "NOTICE.md").read_text().split())
 
 
 def test_every_source_says_where_it_is_from_and_what_it_allows():
