@@ -13,7 +13,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 import torch
-from codec import ACOUSTIC, SEMANTIC, Codec, Sizes
+from codec import ACOUSTIC, DECODER_STRIDES, SEMANTIC, Codec, Sizes
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -86,7 +86,7 @@ def _sizes(held: dict[str, Tensor]) -> Sizes:
     return replace(
         Sizes(),
         encoder_filters=held["encoder.model.0.conv.conv.weight"].shape[0],
-        decoder_filters=held["decoder.model.14.conv.conv.weight"].shape[1],
+        decoder_filters=held["decoder.model.0.conv.conv.bias"].numel() // 2 ** len(DECODER_STRIDES),
         dim=held["encoder.model.14.conv.conv.weight"].shape[0],
         codebook_dim=codebook_dim,
         entries=entries,

@@ -12,7 +12,7 @@ from codec_core import CodecModel, _ext
 from codec_core.clip import decode_clip, encode_clip
 from codec_core.pcm import to_int16
 
-SHA256 = "2aad464fe82bc50635fd657b4e354079d565e4556d1a9b893cce1222262cb181"
+SHA256 = "80f30c1a0a3959792268d448e451a21a2d31192eb295c9e6c7d7e410f627dd4e"
 SOURCE_SHA256 = "45a46898d6fabf05bf814c32be5d69bb27f1f10215748c6e4f6dd3954894d121"
 
 

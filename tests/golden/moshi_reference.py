@@ -71,7 +71,8 @@ def build(path: Path, heads: int = 8, context_steps: int = 250) -> Any:
     tensors = read_tensors(path)
     config = configuration(tensors, heads, context_steps)
     model = loaders.get_mimi(None, config, num_codebooks=config["quantizer"]["n_q"])
-    decoder_filters = tensors["decoder.model.14.conv.conv.weight"].shape[1]
+    # Trailing sizes of 1 are not stored: the last conv does not tell its inputs.
+    decoder_filters = tensors["decoder.model.0.conv.conv.bias"].size // 2 ** len(config["seanet"]["ratios"])
     model.decoder = SEANetDecoder(**(config["seanet"] | {"n_filters": decoder_filters}))
     expected = model.state_dict()
     state = {name: torch.from_numpy(values.copy()).reshape(expected[name].shape) for name, values in tensors.items()}
