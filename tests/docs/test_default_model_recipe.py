@@ -55,7 +55,7 @@ def data(command: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "sound" / source).mkdir(parents=True)
         shutil.copy(SIGNALS / f"{signal}.wav", folder / "sound" / source)
     (folder / "sound" / "weights.json").write_text(json.dumps({"one": 0.7, "two": 0.3}))
-    command("shards", "augment", folder / "sound", folder / "data", "--variants", 1.5)
+    command("shards", "augment", folder / "sound", folder / "data", "--variants", 3.5)
     command("shards", "describe", folder / "data", "--seconds", 6)
     return folder / "data"
 
