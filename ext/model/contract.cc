@@ -98,9 +98,8 @@ FamilyTypes family_types(const GgufReader& file) {
     types.linear =
         chosen_type(file, tensor_names::transformer_layer("encoder", 0) + ".self_attn.in_projs.0.weight", TensorType::q8_0);
     types.rvq_projection = types.linear == TensorType::q8_0 ? TensorType::q8_0 : types.conv;
-    types.codebook = types.conv == TensorType::f16
-                         ? chosen_type(file, tensor_names::codebook("rvq_first", 0), TensorType::f16)
-                         : TensorType::f32;
+    types.codebook = types.conv == TensorType::f16 ? chosen_type(file, tensor_names::codebook("rvq_first", 0), TensorType::f16)
+                                                   : TensorType::f32;
     return types;
 }
 

@@ -46,9 +46,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60, help="how long every session sends")
     parser.add_argument("--levels", type=int, default=8)
     parser.add_argument("--ramp", type=float, default=0, help="seconds over which the sessions start, one by one")
-    parser.add_argument(
-        "--together", action="store_true", help="all frames are due at one time; without it, each session at its own"
-    )
+    parser.add_argument("--together", action="store_true", help="all frames are due at one time; without it, each session at its own")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", help="a file for the result; - for standard output instead of the table")
     return parser.parse_args()
@@ -78,9 +76,7 @@ async def run_sessions(url: str, arguments: argparse.Namespace, prepared: list[L
     start_s = time.monotonic() + 0.5
     spread_s = max(arguments.ramp, FRAME_S)
     tasks = [
-        asyncio.create_task(
-            one_session(url, arguments, waiting, report, start_s + spread_s * index / arguments.sessions, phase_s)
-        )
+        asyncio.create_task(one_session(url, arguments, waiting, report, start_s + spread_s * index / arguments.sessions, phase_s))
         for index, phase_s in enumerate(phases_s)
     ]
     await asyncio.gather(*tasks)
