@@ -37,8 +37,8 @@ class LanguageModelInfo:
     Audio has ``audio_channels`` codebooks in all, ``own_levels`` of the model's own and ``user_levels`` of the user's; a step
     is 80 ms. ``text_entries`` and ``codebook_entries`` are also the ids of the initial tokens. ``delays_steps`` are by channel,
     text first; ``context_steps`` is how far attention reaches. ``weight_class`` is what the first matrix is stored as;
-    ``weights_bytes`` are those in memory. A stream may come to hold ``state_bytes``, and has what its steps have written of
-    them.
+    ``weights_bytes`` are those in memory. A step multiplies matrices of ``temporal_bytes`` and ``depformer_bytes``, however
+    many sessions it is of. A stream may come to hold ``state_bytes``, and has what its steps have written of them.
     """
 
     name: str

@@ -93,6 +93,11 @@ def to_mono(pcm: Float32Array) -> Float32Array:
     return total if pcm.shape[1] == 1 else total / np.float32(pcm.shape[1])
 
 
+def at_rate(pcm: Float32Array, rate_hz: int) -> Float32Array:
+    """Resample a whole clip from 24 kHz: float32 [n] -> float32 [about n * rate_hz / 24000]."""
+    return np.asarray(soxr.resample(pcm, CODEC_RATE_HZ, rate_hz), np.float32)
+
+
 class PcmIntake:
     """One stream's way in: chunks of any form become float32 mono at 24 kHz.
 

@@ -39,8 +39,8 @@ CODES: Final[dict[str, Any]] = {
     "samples": 5000,
     "provenance": {
         "model": "mimi-mini",
-        "model_sha256": "2aad464fe82bc50635fd657b4e354079d565e4556d1a9b893cce1222262cb181",
-        "weight_class": "f32",
+        "model_sha256": "80f30c1a0a3959792268d448e451a21a2d31192eb295c9e6c7d7e410f627dd4e",
+        "weight_class": "f16",
         "numerics": "kyutai",
         "software": f"mimi-server {__version__}",
     },

@@ -15,11 +15,11 @@ from server.codec_executor import CodecExecutor
 
 PASSED: Final = "passed"
 FRAMES: Final = 3
-DEFAULT_MODEL: Final = "2aad464fe82bc50635fd657b4e354079d565e4556d1a9b893cce1222262cb181"
+DEFAULT_MODEL: Final = "80f30c1a0a3959792268d448e451a21a2d31192eb295c9e6c7d7e410f627dd4e"
 GOLDEN: Final[dict[tuple[str, str], str]] = {
-    (DEFAULT_MODEL, "kyutai"): "046250e18892cf316e9b359cacb99402852f82bbcbdd634c9f9d279c17b3e09d",
-    (DEFAULT_MODEL, "ggml"): "43792f33a260ef4ea4edb692977e35dcdd4320aba110ffbb41087e172604f788",
-    (DEFAULT_MODEL, "ggml-causal"): "43792f33a260ef4ea4edb692977e35dcdd4320aba110ffbb41087e172604f788",
+    (DEFAULT_MODEL, "kyutai"): "b1e7f837c3c3b9d77efbf23b0e403e7fa2eb421c667cc398c2302185253d17b8",
+    (DEFAULT_MODEL, "ggml"): "ec1a868dda7ad392bea86c88d512feecb2a425fbc436a7ef8763e6173358ae65",
+    (DEFAULT_MODEL, "ggml-causal"): "ec1a868dda7ad392bea86c88d512feecb2a425fbc436a7ef8763e6173358ae65",
 }
 """By SHA-256 of the model's file and numerics: SHA-256 of the codes and samples that every machine makes of :func:`signal`."""
 

@@ -54,7 +54,10 @@ CONFINED_PACKAGES = {
     "av": ("codec_core.opus",),
     "pyarrow": ("codec_core.corpus.parquet_shard",),
     "ray": ("codec_core.corpus.ray_run",),
-    "matplotlib": ("codec_core.verify.drift_plot",),
+    "matplotlib": ("codec_core.verify.drift_plot", "codec_core.verify.quality_plot"),
+    "pesq": ("codec_core.verify.speech_measures",),
+    "pocketsphinx": ("codec_core.verify.speech_measures",),
+    "pystoi": ("codec_core.verify.speech_measures",),
     "sentencepiece": ("codec_core.text_tokenizer",),
 }
 WIRE_MODULES = ("server.wire", *(f"server.wire_{part}" for part in ("messages", "opus", "resume", "settings", "talk")))

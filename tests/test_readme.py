@@ -138,7 +138,7 @@ def test_library_lines(folder: Path):
 
 def test_the_embedded_model_is_as_said(default_model: CodecModel):
     """The figures of quality are those of the model's own page."""
-    page = (ROOT / "docs" / "default_model.md").read_text()
+    page = (ROOT / "docs" / "default_model" / "README.md").read_text()
     rows = {int(row[1]): row for row in re.finditer(r"^\| (\d+) \| [\d.]+ \| ([\d.]+) \| [\d.]+ \| ([\d.]+) \|", page, re.M)}
     prose = " ".join(README.split())
     said = re.search(r"STOI ([\d.]+) on average at its (\d+) levels, ([\d.]+) at (\d+)\).*?\(PESQ ([\d.]+)\)", prose)

@@ -31,6 +31,7 @@ _QUANTIZE_HELP = (
     "The codec: q8_0, the projections of transformers and RVQ in a quarter of the room; --dtype f16 besides makes the smallest"
     " file. A language model: q8_0, q4_k or q4_0, its matrices."
 )
+_CODEBOOKS_HELP = "The codec's codebooks: f32, or f16 beside --dtype f16."
 
 _FORM_HELP = (
     "enriched; or raw: moshi.cpp's own form, without metadata. Raw takes a model of 8 heads, context 250 and period 10000 only;"
@@ -53,6 +54,7 @@ def command(
     *,
     dtype: Annotated[str | None, typer.Option(help=_DTYPE_HELP)] = None,
     quantize: Annotated[str | None, typer.Option(help=_QUANTIZE_HELP)] = None,
+    codebooks: Annotated[str | None, typer.Option(help=_CODEBOOKS_HELP)] = None,
     levels: Annotated[int | None, typer.Option(min=1, help="RVQ levels a session uses by default; all are kept.")] = None,
     numerics: Annotated[str | None, typer.Option(help="kyutai or ggml: the arithmetic the file asks for.")] = None,
     form: Annotated[str, typer.Option(help=_FORM_HELP)] = _FORM,
@@ -68,6 +70,7 @@ def command(
     """
     component = component_of(source)
     codec_only: dict[str, Any] = {
+        "codebooks": codebooks,
         "levels": levels,
         "numerics": numerics,
         "form": None if form == _FORM else form,

@@ -13,6 +13,7 @@ from rich.text import Text
 from codec_core import __version__, _ext
 from codec_core.cli.drift_card import show_drift
 from codec_core.cli.options import JsonOption, ModelOption
+from codec_core.cli.quality_card import show_quality
 from codec_core.cli.report import print_json, printable, result_console
 from codec_core.errors import SettingError
 from codec_core.verify import Check, CheckResult, Plan, run_checks
@@ -21,7 +22,7 @@ _NAME_COLUMNS: Final = 44
 
 
 def command(
-    audio: Annotated[list[str] | None, typer.Argument(help="With --drift: audio files to measure on.")] = None,
+    audio: Annotated[list[str] | None, typer.Argument(help="With --drift or --quality: audio to measure on.")] = None,
     *,
     model: ModelOption = "default",
     vectors: Annotated[
@@ -33,7 +34,18 @@ def command(
     drift: Annotated[
         str | None, typer.Option(metavar="REFERENCE", help="Measure how far MODEL's codes and sound are from this model's.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="With --drift: draw it as a PNG; needs the extra 'plot'.")] = None,
+    quality: Annotated[
+        bool, typer.Option("--quality", help="Measure how near MODEL's speech is to the audio; needs the extra 'quality'.")
+    ] = False,
+    levels: Annotated[
+        str | None, typer.Option("--levels", "-k", help="With --quality: numbers of levels; without it, 1,4,8,16,32.")
+    ] = None,
+    recognise: Annotated[
+        list[str] | None, typer.Option(metavar="AUDIO", help="With --quality: English audio for a speech recogniser.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="With --drift or --quality: draw it as a PNG; needs the extra 'plot'.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Without the full-size synthetic model and its vectors.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -44,13 +56,18 @@ def command(
     instruction sets, other sessions, a reset or refused input, at the stream's start and past the wrap of its attention ring.
 
     With --drift nothing is proven but measured: what the weight class of MODEL costs in codes and in sound, on the audio given.
+    With --quality: how near MODEL's speech is to that audio, files or folders, by number of levels and by folder.
     """
     if drift is not None:
         show_drift(model, drift, audio or [], numerics=numerics, plot=plot, as_json=as_json)
         return
-    for name, value in (("audio", audio), ("--plot", plot)):
+    if quality:
+        asked: dict[str, Any] = {"levels": levels, "recognised": recognise or [], "numerics": numerics}
+        show_quality(model, audio or [], **asked, plot=plot, as_json=as_json)
+        return
+    for name, value in (("audio", audio), ("--plot", plot), ("--levels", levels), ("--recognise", recognise)):
         if value:
-            raise SettingError(name, "no --drift", "--drift REFERENCE, the model to measure against")
+            raise SettingError(name, "neither --drift nor --quality", "one of them, which says what to measure")
     begin = time.perf_counter()
     with Plan(model, numerics, vectors, quick) as plan, _Display(shown=not as_json) as display:
         results = []

@@ -31,6 +31,7 @@ QUANTISATIONS: Final = (QUANTISED,)
 NUMERICS: Final = ("kyutai", "ggml")
 FORMS: Final = ("enriched", "raw")
 _FIRST_CODEBOOK: Final = f"mimi.quantizer.rvq_first.vq.layers.0{CODEBOOK}"
+_FIRST_CONV: Final = "mimi.encoder.model.0.conv.conv.weight"
 _FIRST_NORM: Final = "mimi.encoder_transformer.transformer.layers.0.norm1.weight"
 
 
@@ -66,6 +67,7 @@ def convert_model(
     *,
     dtype: str | None = None,
     quantize: str | None = None,
+    codebooks: str | None = None,
     levels: int | None = None,
     numerics: str | None = None,
     form: str = "enriched",
@@ -87,6 +89,8 @@ def convert_model(
             every tensor's own type from a GGUF; in the raw form always f16, as moshi.cpp has it. What is q8_0 stays q8_0.
         quantize: "q8_0" for the projections of transformers and RVQ in blocks of 32 signed bytes; ``dtype`` then says how the
             convs are stored. None: they are as ``dtype`` says.
+        codebooks: "f16" for codebooks in half precision, beside convs of f16 only; "f32". None: f32, or from a GGUF whose types
+            are kept, its own.
         levels: RVQ levels a session uses unless it says otherwise; None: what the source says, else 8. All levels of the
             source are kept in the file.
         numerics: "kyutai" or "ggml", the arithmetic the file asks for; None: kyutai for a checkpoint, ggml for a raw GGUF,
@@ -108,9 +112,10 @@ def convert_model(
     """
     _require("dtype", dtype, DTYPES)
     _require("quantize", quantize, QUANTISATIONS)
+    _require("codebooks", codebooks, DTYPES)
     _require("numerics", numerics, NUMERICS)
     _require("form", form, FORMS)
-    settings = _Settings(dtype or ("f16" if form == "raw" else None), quantize, levels, numerics, form, name)
+    settings = _Settings(dtype or ("f16" if form == "raw" else None), quantize, codebooks, levels, numerics, form, name)
     weights = weights_file(source)
     require_other_file(weights, destination, error=CheckpointError)
     with (
@@ -118,7 +123,7 @@ def convert_model(
         atomic_output(destination, replace=force, error=ModelAccessError) as temporary,
     ):
         quantisation = Quantisation()
-        plan = _read(file, settings.dtype)
+        plan = _with_codebooks(_read(file, settings.dtype), settings)
         if settings.quantize is not None:
             plan = quantisation.apply(plan)
         report = _report(file, plan, os.fspath(destination), settings)
@@ -139,6 +144,7 @@ class _Settings:
 
     dtype: str | None
     quantize: str | None
+    codebooks: str | None
     levels: int | None
     numerics: str | None
     form: str
@@ -148,6 +154,19 @@ class _Settings:
 def _require(name: str, value: str | None, legal: tuple[str, ...]) -> None:
     if value is not None and value not in legal:
         raise SettingError(name, value, " or ".join(legal))
+
+
+def _with_codebooks(plan: PlannedModel, settings: _Settings) -> PlannedModel:
+    """Plan codebooks in the type that was asked for."""
+    if settings.codebooks is None:
+        return plan
+    if settings.codebooks == "f16" and (settings.form == "raw" or plan.tensor(_FIRST_CONV).written_type != "f16"):
+        raise SettingError("codebooks", "f16", 'f32, or dtype "f16" besides, in the enriched form')
+    tensors = [
+        dataclasses.replace(tensor, written_type=settings.codebooks) if tensor.name.endswith(CODEBOOK) else tensor
+        for tensor in plan.tensors
+    ]
+    return dataclasses.replace(plan, tensors=tensors)
 
 
 def weights_file(source: str | os.PathLike[str]) -> Path:

@@ -124,7 +124,8 @@ void Depformer::step(const StepContext& context, TensorWindow& window, const Act
 std::size_t Depformer::step_bytes() const {
     std::size_t bytes = 0;
     for (std::size_t level = 0; level < levels_.size(); ++level)
-        bytes += levels_[level].block.packed_bytes() + sets_[geometry_.weight_sets[level]].block.packed_bytes();
+        bytes += levels_[level].embedding_block.packed_bytes() + levels_[level].head_block.packed_bytes() +
+                 sets_[geometry_.weight_sets[level]].block.packed_bytes();
     return bytes;
 }
 

@@ -71,6 +71,7 @@ struct FamilyTypes {
     TensorType conv;
     TensorType linear;
     TensorType rvq_projection;
+    TensorType codebook;
 };
 
 TensorType type_for(TensorRole role, const FamilyTypes& types) {
@@ -78,6 +79,7 @@ TensorType type_for(TensorRole role, const FamilyTypes& types) {
         case TensorRole::conv: return types.conv;
         case TensorRole::linear: return types.linear;
         case TensorRole::rvq_projection: return types.rvq_projection;
+        case TensorRole::codebook: return types.codebook;
         default: return TensorType::f32;
     }
 }
@@ -89,13 +91,15 @@ TensorType chosen_type(const GgufReader& file, const std::string& name, TensorTy
            "f32 or " + std::string(tensor_type_name(other)));
 }
 
-// The first conv and the first projection choose for their families.
+// The first conv, the first projection and, where convs are f16, the first codebook choose for their families.
 FamilyTypes family_types(const GgufReader& file) {
     FamilyTypes types{};
     types.conv = chosen_type(file, tensor_names::encoder_conv(tensor_names::first_conv_index) + ".weight", TensorType::f16);
     types.linear =
         chosen_type(file, tensor_names::transformer_layer("encoder", 0) + ".self_attn.in_projs.0.weight", TensorType::q8_0);
     types.rvq_projection = types.linear == TensorType::q8_0 ? TensorType::q8_0 : types.conv;
+    types.codebook = types.conv == TensorType::f16 ? chosen_type(file, tensor_names::codebook("rvq_first", 0), TensorType::f16)
+                                                   : TensorType::f32;
     return types;
 }
 

@@ -1,4 +1,4 @@
-"""The model embedded in the package is what docs/default_model.md says."""
+"""The model embedded in the package is what docs/default_model/README.md says."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 
 import codec_core
 from codec_core import CodecModel, _ext
+from codec_core.clip import decode_clip, encode_clip
+from codec_core.pcm import to_int16
 
-SHA256 = "2aad464fe82bc50635fd657b4e354079d565e4556d1a9b893cce1222262cb181"
+SHA256 = "80f30c1a0a3959792268d448e451a21a2d31192eb295c9e6c7d7e410f627dd4e"
 SOURCE_SHA256 = "45a46898d6fabf05bf814c32be5d69bb27f1f10215748c6e4f6dd3954894d121"
 
 
@@ -24,9 +26,28 @@ def test_the_file_is_the_one_that_was_evaluated() -> None:
 
 def test_what_it_is() -> None:
     info = CodecModel.open("default").info
-    assert (info.name, info.weight_class, info.numerics) == ("mimi-mini", "f32", "kyutai")
+    assert (info.name, info.weight_class, info.numerics) == ("mimi-mini", "f16", "kyutai")
     assert (info.levels, info.default_levels, info.codebook_entries) == (32, 32, 1024)
     assert (info.sample_rate_hz, info.frame_samples, info.frame_rate_hz) == (24000, 1920, 12.5)
+
+
+def test_its_file_is_small() -> None:
+    path = Path(CodecModel.open("default").info.path)
+    assert path.stat().st_size <= 15_000_000
+    tensors = _ext.inspect_model(str(path))["tensors"]
+    assert {tensor["type"] for tensor in tensors if tensor["name"].endswith("_codebook.embedding")} == {"f16"}
+
+
+def test_sound_past_full_scale_is_clamped_not_wrapped() -> None:
+    """A square wave as loud as can be comes out louder still."""
+    model = CodecModel.open("default")
+    loud = np.sign(np.sin(2 * np.pi * 150 / 24_000 * np.arange(1920 * 25))).astype(np.float32)
+    pcm = decode_clip(model, encode_clip(model, loud))
+    assert np.abs(pcm).max() > 1
+    integers = to_int16(pcm)
+    assert (np.sign(integers) == np.sign(np.rint(pcm * 32768))).all()
+    assert (integers[pcm > 1] == 32767).all()
+    assert (integers[pcm < -1] == -32768).all()
 
 
 def test_silence_stays_nearly_silent() -> None:

@@ -20,7 +20,7 @@ from codec_core.errors import (
 
 def test_info_of_the_default_model():
     info = CodecModel.open("default").info
-    assert (info.name, info.weight_class, info.numerics) == ("mimi-mini", "f32", "kyutai")
+    assert (info.name, info.weight_class, info.numerics) == ("mimi-mini", "f16", "kyutai")
     assert (info.sample_rate_hz, info.frame_samples, info.frame_rate_hz) == (24000, 1920, 12.5)
     assert (info.levels, info.default_levels, info.codebook_entries) == (32, 32, 1024)
     assert info.sha256 == hashlib.sha256(Path(info.path).read_bytes()).hexdigest()

@@ -56,17 +56,17 @@ function c(e) {
 // client/src/access.ts
 var l = "/v1/stream";
 function u(e, t = "") {
-	let n = m(e);
+	let n = h(e);
 	return n.protocol = n.protocol.replace("http", "ws"), n.pathname = n.pathname === "/" ? l : n.pathname, t && n.searchParams.set("token", t), n;
 }
 function d(e, t) {
-	let n = m(e);
+	let n = h(e);
 	return n.protocol = n.protocol.replace("ws", "http"), n.pathname = n.pathname.replace(/\/v1\/stream$/, "/").replace(/\/*$/, `/${t}`), n.search = "", n;
 }
 function f(e) {
 	return e ? { Authorization: `Bearer ${String.fromCharCode(...new TextEncoder().encode(e))}` } : {};
 }
-async function ee(e, t, n = "stream") {
+async function p(e, t, n = "stream") {
 	let r = d(e, "v1/token");
 	r.searchParams.set("scope", n);
 	let i;
@@ -77,16 +77,16 @@ async function ee(e, t, n = "stream") {
 			cache: "no-store"
 		});
 	} catch (t) {
-		throw p(e, t);
+		throw m(e, t);
 	}
 	if (!i.ok) throw await a(i);
 	return (await i.json()).token;
 }
-function p(e, t) {
+function m(e, t) {
 	let n = t instanceof Error ? t.message : String(t);
 	return r("unavailable", String(e).split("?", 1)[0] ?? "", n, "a service that can be reached");
 }
-function m(e) {
+function h(e) {
 	try {
 		let t = new URL(e);
 		if (/^(http|ws)s?:$/.test(t.protocol) && !t.hash) return t;
@@ -94,61 +94,61 @@ function m(e) {
 	throw r("setting", "url", `'${e}'`, "ws://HOST:PORT or wss://HOST:PORT, the path /v1/stream may be left out");
 }
 // client/src/messages.ts
-var te = "mimi.v1", ne = 1, h = 16, re = 1, ie = 2, ae = 64;
-function oe(e) {
+var ee = "mimi.v1", te = 1, g = 16, ne = 1, re = 2, ie = 64;
+function ae(e) {
 	let t;
 	try {
 		t = JSON.parse(e);
 	} catch {
-		throw v("text message", e);
+		throw b("text message", e);
 	}
-	if (!c(t)) throw v("text message", e);
-	let n = Object.hasOwn(ce, String(t.type)) ? ce[String(t.type)] : void 0;
+	if (!c(t)) throw b("text message", e);
+	let n = Object.hasOwn(se, String(t.type)) ? se[String(t.type)] : void 0;
 	return n ? n(t) : null;
 }
-function se(e, t) {
-	if (e.byteLength < h) throw v("frame", `${e.byteLength} bytes`);
+function oe(e, t) {
+	if (e.byteLength < g) throw b("frame", `${e.byteLength} bytes`);
 	let n = new DataView(e), [r, i, a] = [
 		n.getUint8(0),
 		n.getUint8(1),
 		n.getUint16(2, !0)
-	], o = e.byteLength - h;
-	if (r !== ne) throw v("frame.version", String(r));
+	], o = e.byteLength - g;
+	if (r !== te) throw b("frame.version", String(r));
 	let s = {
 		type: "frame",
 		sequence: n.getUint32(4, !0),
 		position: Number(n.getBigUint64(8, !0)),
 		latencyMs: null
-	}, c = e.slice(h);
-	if (i === re && o === 2 * a) return {
+	}, c = e.slice(g);
+	if (i === ne && o === 2 * a) return {
 		...s,
 		codes: new Uint16Array(c)
 	};
-	if (i === ie && a === 1 && o % (t === "s16le" ? 2 : 4) == 0) return {
+	if (i === re && a === 1 && o % (t === "s16le" ? 2 : 4) == 0) return {
 		...s,
 		pcm: t === "s16le" ? Float32Array.from(new Int16Array(c), (e) => e / 32768) : new Float32Array(c)
 	};
-	throw v("frame", `kind ${i}, width ${a}, ${o} bytes`);
+	throw b("frame", `kind ${i}, width ${a}, ${o} bytes`);
 }
-var ce = {
-	ready: le,
+var se = {
+	ready: ce,
 	flushed: (e) => ({
 		type: "flushed",
-		frames: _(e, "frames"),
-		samples: _(e, "samples"),
-		paddedSamples: _(e, "padded_samples"),
-		receivedSamples: _(e, "received_samples"),
-		sentSamples: _(e, "sent_samples"),
-		flushes: _(e, "flushes")
+		frames: y(e, "frames"),
+		samples: y(e, "samples"),
+		paddedSamples: y(e, "padded_samples"),
+		receivedSamples: y(e, "received_samples"),
+		sentSamples: y(e, "sent_samples"),
+		flushes: y(e, "flushes")
 	}),
 	reset_done: (e) => ({
 		type: "reset_done",
-		epoch: _(e, "epoch")
+		epoch: y(e, "epoch")
 	}),
 	checkpoint: (e) => ({
 		type: "checkpoint",
-		position: _(e, "position"),
-		epoch: _(e, "epoch")
+		position: y(e, "position"),
+		epoch: y(e, "epoch")
 	}),
 	warning: (e) => ({
 		type: "warning",
@@ -157,21 +157,21 @@ var ce = {
 	}),
 	goaway: (e) => ({
 		type: "goaway",
-		timeLeftMs: _(e, "time_left_ms"),
-		resumeToken: ue(e.resume_token)
+		timeLeftMs: y(e, "time_left_ms"),
+		resumeToken: _(e.resume_token)
 	}),
 	error: (e) => ({
 		type: "error",
 		error: i(e)
 	})
 };
-function le(e) {
+function ce(e) {
 	let [t, n, r, i] = [
-		g(e, "settings"),
-		g(e, "codec"),
-		g(e, "limits"),
-		g(e, "model")
-	], a = (t) => t in e ? _(e, t) : 0;
+		v(e, "settings"),
+		v(e, "codec"),
+		v(e, "limits"),
+		v(e, "model")
+	], a = (t) => t in e ? y(e, t) : 0;
 	return {
 		type: "ready",
 		session: String(e.session),
@@ -182,39 +182,39 @@ function le(e) {
 			numerics: String(i.numerics)
 		},
 		settings: t,
-		levels: _(t, "levels", 1),
-		sampleRateHz: _(n, "sample_rate", 1),
-		frameSamples: _(n, "frame_samples", 1),
-		codebookEntries: _(n, "codebook_entries", 1),
-		creditFrames: _(e, "credit_frames", 1),
-		maxMessageBytes: _(r, "max_message_bytes", 1),
+		levels: y(t, "levels", 1),
+		sampleRateHz: y(n, "sample_rate", 1),
+		frameSamples: y(n, "frame_samples", 1),
+		codebookEntries: y(n, "codebook_entries", 1),
+		creditFrames: y(e, "credit_frames", 1),
+		maxMessageBytes: y(r, "max_message_bytes", 1),
 		resumed: e.resumed === !0,
-		resumeToken: ue(e.resume_token),
+		resumeToken: _(e.resume_token),
 		resumeGraceMs: a("resume_grace_ms"),
 		epoch: a("epoch"),
 		position: a("position"),
 		flushes: a("flushes"),
-		resampler: ue(e.resampler)
+		resampler: _(e.resampler)
 	};
 }
-function ue(e) {
+function _(e) {
 	return typeof e == "string" ? e : null;
 }
-function g(e, t) {
+function v(e, t) {
 	let n = e[t];
-	if (!c(n)) throw v(t, JSON.stringify(n));
+	if (!c(n)) throw b(t, JSON.stringify(n));
 	return n;
 }
-function _(e, t, n = 0) {
+function y(e, t, n = 0) {
 	let r = e[t];
-	if (!Number.isSafeInteger(r) || r < n) throw v(t, JSON.stringify(r));
+	if (!Number.isSafeInteger(r) || r < n) throw b(t, JSON.stringify(r));
 	return r;
 }
-function v(e, t) {
-	return r("unavailable", `service: ${e}`, (t ?? "nothing").slice(0, ae), "a message of mimi.v1");
+function b(e, t) {
+	return r("unavailable", `service: ${e}`, (t ?? "nothing").slice(0, ie), "a message of mimi.v1");
 }
 // client/src/timing.ts
-var de = 2048, fe = 1e-6, pe = class {
+var le = 2048, ue = 1e-6, de = class {
 	#e;
 	#t = -1;
 	#n = 0;
@@ -224,7 +224,7 @@ var de = 2048, fe = 1e-6, pe = class {
 	delayMs(e, t, n) {
 		return e > this.#t && (this.#t = e, this.#n = n), e < this.#t ? 0 : Math.max(0, this.#n + 1e3 * t / this.#e - n);
 	}
-}, me = class {
+}, fe = class {
 	sentFrames = 0;
 	answeredFrames = 0;
 	#e;
@@ -244,7 +244,7 @@ var de = 2048, fe = 1e-6, pe = class {
 		});
 	}
 	flushSent(e) {
-		let t = Math.ceil(this.sentFrames - fe);
+		let t = Math.ceil(this.sentFrames - ue);
 		this.#n += Math.max(0, t - this.sentFrames), this.sentFrames = Math.max(t, this.sentFrames), this.#r.push({
 			frames: this.sentFrames,
 			atMs: e
@@ -253,10 +253,10 @@ var de = 2048, fe = 1e-6, pe = class {
 	answered(e, t) {
 		this.answeredFrames = Math.max(this.answeredFrames, e + 1);
 		let n = 0;
-		for (; (this.#r[n]?.frames ?? Infinity) < e + 1 - fe;) n += 1;
+		for (; (this.#r[n]?.frames ?? Infinity) < e + 1 - ue;) n += 1;
 		this.#r.splice(0, n);
 		let [r] = this.#r;
-		return r ? (this.#t.push(t - r.atMs), this.#t.length > de && this.#t.shift(), t - r.atMs) : null;
+		return r ? (this.#t.push(t - r.atMs), this.#t.length > le && this.#t.shift(), t - r.atMs) : null;
 	}
 	get inFlightFrames() {
 		return Math.max(0, this.sentFrames - this.answeredFrames);
@@ -266,35 +266,35 @@ var de = 2048, fe = 1e-6, pe = class {
 		return t[Math.min(t.length - 1, Math.floor(e / 100 * t.length))] ?? null;
 	}
 };
-function* he(e, t, n = Math.random) {
+function* pe(e, t, n = Math.random) {
 	for (let r = e;; r = Math.min(t, 2 * r)) yield n() * r;
 }
 // client/src/waiting.ts
-function y() {
+function x() {
 	let e = {};
 	return e.promise = new Promise((t, n) => {
 		e.resolve = t, e.reject = n;
 	}), e;
 }
-var ge = class {
-	#e = y();
+var me = class {
+	#e = x();
 	wait() {
 		return this.#e.promise;
 	}
 	notify() {
-		this.#e.resolve(), this.#e = y();
+		this.#e.resolve(), this.#e = x();
 	}
-}, _e = 1e3, ve = 1011, ye = [
+}, he = 1e3, ge = 1011, _e = [
 	1001,
 	1005,
 	1006,
 	1012,
 	1013
-], be = 4e3, xe = 1, Se = [
+], ve = 4e3, ye = 1, be = [
 	502,
 	503,
 	504
-], Ce = class e {
+], xe = class e {
 	ended;
 	heardAtMs = performance.now();
 	#e;
@@ -304,35 +304,35 @@ var ge = class {
 	constructor(e, t, n) {
 		this.#e = e, this.#t = t, this.#n = n, this.ended = new Promise((e) => {
 			this.#r = e;
-		}), e.binaryType = "arraybuffer", e.onopen = () => e.send(t.opening()), e.onerror = () => {}, e.onmessage = ({ data: e }) => this.#i(e), e.onclose = ({ code: e, reason: t }) => this.#r(Ee(e, t));
+		}), e.binaryType = "arraybuffer", e.onopen = () => e.send(t.opening()), e.onerror = () => {}, e.onmessage = ({ data: e }) => this.#i(e), e.onclose = ({ code: e, reason: t }) => this.#r(we(e, t));
 	}
 	static async open(t, r, i, a) {
 		let o;
 		try {
-			o = await Te(t, i);
+			o = await Ce(t, i);
 		} catch (e) {
-			let r = e instanceof n ? e : p(t, e);
+			let r = e instanceof n ? e : m(t, e);
 			return {
 				error: r,
 				isLost: s(r) || r.code === "unavailable",
 				isDone: !1
 			};
 		}
-		let c = y(), l = new i.WebSocket(u(t, o), te), d = !1, f = new e(l, r, (e) => {
+		let c = x(), l = new i.WebSocket(u(t, o), ee), d = !1, f = new e(l, r, (e) => {
 			d ||= e.type === "ready", e.type === "ready" ? c.resolve("ready") : a(e);
-		}), ee = setTimeout(() => f.abandon(`no answer within ${i.openTimeoutMs} ms`), i.openTimeoutMs), m = await Promise.race([c.promise, f.ended]);
-		if (clearTimeout(ee), m === "ready") return f;
-		let ne = !m.error.reason && m.error.code === "unavailable" && !d;
-		return r.beginAgain(m.error) ? {
-			...m,
+		}), p = setTimeout(() => f.abandon(`no answer within ${i.openTimeoutMs} ms`), i.openTimeoutMs), h = await Promise.race([c.promise, f.ended]);
+		if (clearTimeout(p), h === "ready") return f;
+		let te = !h.error.reason && h.error.code === "unavailable" && !d;
+		return r.beginAgain(h.error) ? {
+			...h,
 			isLost: !0
-		} : ne ? await De(t, i, m) : m;
+		} : te ? await Te(t, i, h) : h;
 	}
 	get bufferedBytes() {
 		return this.#e.bufferedAmount;
 	}
 	get isOpen() {
-		return this.#e.readyState === xe;
+		return this.#e.readyState === ye;
 	}
 	send(e) {
 		this.#e.send(e);
@@ -345,7 +345,7 @@ var ge = class {
 			error: e,
 			isLost: t,
 			isDone: !1
-		}), this.#e.onmessage = null, this.#e.close(be);
+		}), this.#e.onmessage = null, this.#e.close(ve);
 	}
 	#i(e) {
 		this.heardAtMs = performance.now();
@@ -364,33 +364,33 @@ var ge = class {
 		}
 	}
 };
-async function we(e, t, n, r, i, a, o = () => !0) {
+async function Se(e, t, n, r, i, a, o = () => !0) {
 	let s = performance.now() + e;
-	for (let e of he(r.firstDelayMs, r.longestDelayMs)) {
+	for (let e of pe(r.firstDelayMs, r.longestDelayMs)) {
 		if (a) {
 			let t = Math.max(e, a.error.retryAfterMs ?? 0);
 			if (performance.now() + t > s || !o()) break;
 			await new Promise((e) => setTimeout(e, t));
 		}
-		let c = await Ce.open(t, n, r, i);
-		if (c instanceof Ce) return c;
+		let c = await xe.open(t, n, r, i);
+		if (c instanceof xe) return c;
 		if (!c.isLost) throw c.error;
 		a = c;
 	}
-	throw a?.error ?? p(t, "no time to try");
+	throw a?.error ?? m(t, "no time to try");
 }
-async function Te(e, { token: t, key: n }) {
-	return t === void 0 ? n ? ee(e, n) : "" : typeof t == "string" ? t : t();
+async function Ce(e, { token: t, key: n }) {
+	return t === void 0 ? n ? p(e, n) : "" : typeof t == "string" ? t : t();
 }
-function Ee(e, t) {
+function we(e, t) {
 	let n = o(e, t);
 	return {
 		error: n,
-		isLost: e === ve && n.code === "unavailable" || ye.includes(e) || s(n),
-		isDone: e === _e
+		isLost: e === ge && n.code === "unavailable" || _e.includes(e) || s(n),
+		isDone: e === he
 	};
 }
-async function De(e, t, n) {
+async function Te(e, t, n) {
 	try {
 		for (let n of ["readyz", "v1/info"]) {
 			let r = await fetch(d(e, n), {
@@ -402,7 +402,7 @@ async function De(e, t, n) {
 				let e = await a(r);
 				return {
 					error: e,
-					isLost: s(e) || Se.includes(r.status),
+					isLost: s(e) || be.includes(r.status),
 					isDone: !1
 				};
 			}
@@ -416,24 +416,24 @@ async function De(e, t, n) {
 	} catch (t) {
 		return {
 			...n,
-			error: p(e, t),
+			error: m(e, t),
 			isLost: !0
 		};
 	}
 }
 // client/src/settings.ts
-var Oe = [
+var Ee = [
 	"encode",
 	"decode",
 	"echo"
-], ke = {
+], S = {
 	s16le: 2,
 	f32le: 4
-}, Ae = 2, b = 12.5;
-function je(e) {
+}, De = 2, C = 12.5;
+function Oe(e) {
 	let { mode: t = "encode", sampleFormat: n = "s16le", sampleRateHz: i = 24e3, channels: a = 1, levels: o, numerics: s } = e;
-	if (!Oe.includes(t)) throw r("setting", "mode", String(t), Oe.join(" | "));
-	if (!(n in ke)) throw r("setting", "sampleFormat", String(n), Object.keys(ke).join(" | "));
+	if (!Ee.includes(t)) throw r("setting", "mode", String(t), Ee.join(" | "));
+	if (!(n in S)) throw r("setting", "sampleFormat", String(n), Object.keys(S).join(" | "));
 	return {
 		mode: t,
 		sampleFormat: n,
@@ -451,13 +451,13 @@ function je(e) {
 		}
 	};
 }
-function Me({ mode: e, sampleFormat: t, channels: n }, r) {
-	return e === "decode" ? Ae * r : ke[t] * n;
+function ke({ mode: e, sampleFormat: t, channels: n }, r) {
+	return e === "decode" ? De * r : S[t] * n;
 }
-function x({ mode: e, sampleRateHz: t }) {
-	return e === "decode" ? b : t;
+function w({ mode: e, sampleRateHz: t }) {
+	return e === "decode" ? C : t;
 }
-function Ne(e) {
+function Ae(e) {
 	let t = {
 		resume: !0,
 		giveUpMs: null,
@@ -478,7 +478,7 @@ function Ne(e) {
 	return t;
 }
 // client/src/conversation.ts
-var Pe = 8, Fe = 65536, Ie = 10, Le = 1e3, Re = class {
+var je = 8, Me = 65536, Ne = 10, Pe = 1e3, Fe = class {
 	#e;
 	#t;
 	#n;
@@ -489,17 +489,17 @@ var Pe = 8, Fe = 65536, Ie = 10, Le = 1e3, Re = class {
 	#s = !1;
 	#c = !1;
 	#l = [];
-	#u = new ge();
-	#d = new ge();
+	#u = new me();
+	#d = new me();
 	#f = [];
 	#p = [];
 	#m = null;
 	#h = null;
 	#g = 0;
 	#_ = null;
-	room = new ge();
+	room = new me();
 	constructor(e, t, n, r, i) {
-		this.#e = e, this.#n = t, this.#t = n, this.#r = r ? new pe(x(t.asked)) : null, this.#i = i;
+		this.#e = e, this.#n = t, this.#t = n, this.#r = r ? new de(w(t.asked)) : null, this.#i = i;
 	}
 	async open() {
 		this.#b(await this.#y(this.#t.waitForPlaceMs, null));
@@ -527,7 +527,7 @@ var Pe = 8, Fe = 65536, Ie = 10, Le = 1e3, Re = class {
 	}
 	async #v(e, t) {
 		this.requireOpen();
-		let n = y();
+		let n = x();
 		return t.push(n), this.#n.outbox.appendControl(e), this.pump(), n.promise;
 	}
 	async close() {
@@ -541,14 +541,14 @@ var Pe = 8, Fe = 65536, Ie = 10, Le = 1e3, Re = class {
 		if (this.#s || this.#c) throw r("session_closed", "stream", "closed", "an open stream");
 	}
 	get messageBytes() {
-		let { outbox: e, asked: t, ready: n } = this.#n, r = this.#r ? 1 : Pe, i = Math.max(1, Math.floor(r * x(t) / b)), a = n.maxMessageBytes - n.maxMessageBytes % e.unitBytes;
+		let { outbox: e, asked: t, ready: n } = this.#n, r = this.#r ? 1 : je, i = Math.max(1, Math.floor(r * w(t) / C)), a = n.maxMessageBytes - n.maxMessageBytes % e.unitBytes;
 		return Math.max(e.unitBytes, Math.min(i * e.unitBytes, a));
 	}
 	#y(e, t) {
-		return we(e, this.#e, this.#n, this.#t, (e) => this.#x(e), t, () => !this.#c && !this.#s);
+		return Se(e, this.#e, this.#n, this.#t, (e) => this.#x(e), t, () => !this.#c && !this.#s);
 	}
 	async #b(e) {
-		this.#h = setInterval(() => this.#T(), Le), this.#g = performance.now();
+		this.#h = setInterval(() => this.#T(), Pe), this.#g = performance.now();
 		try {
 			for (let t = e;;) {
 				this.#a = t, this.#_ = null, this.pump();
@@ -602,8 +602,8 @@ var Pe = 8, Fe = 65536, Ie = 10, Le = 1e3, Re = class {
 		this.#n.ackIsDue && e.send(this.#n.ack());
 		let { outbox: t } = this.#n;
 		for (let n = t.peek(this.messageBytes); n; n = t.peek(this.messageBytes)) {
-			if (e.bufferedBytes > Fe) {
-				this.#w(Ie);
+			if (e.bufferedBytes > Me) {
+				this.#w(Ne);
 				return;
 			}
 			if (n.kind === "chunk") {
@@ -627,7 +627,7 @@ var Pe = 8, Fe = 65536, Ie = 10, Le = 1e3, Re = class {
 		}, e);
 	}
 	#T() {
-		let e = performance.now(), t = e - this.#g > 5 * Le;
+		let e = performance.now(), t = e - this.#g > 5 * Pe;
 		this.#g = e;
 		let n = this.#a;
 		n?.isOpen && (this.#_ === null || n.heardAtMs > this.#_ || t ? (this.#_ = null, e - n.heardAtMs > this.#t.pingIntervalMs && (n.send("{\"type\":\"ping\"}"), this.#_ = e)) : e - this.#_ > this.#t.pingTimeoutMs && n.abandon(`nothing heard for ${this.#t.pingTimeoutMs} ms after a ping`));
@@ -640,35 +640,35 @@ var Pe = 8, Fe = 65536, Ie = 10, Le = 1e3, Re = class {
 	}
 };
 // client/src/payload.ts
-function ze(e, t, n, i) {
+function Ie(e, t, n, i) {
 	if (e instanceof Uint8Array) return new Uint8Array(e);
-	if (t.mode === "decode") return Ve(e, n, i);
+	if (t.mode === "decode") return Re(e, n, i);
 	if (e instanceof Uint16Array) throw r("input_type", "pcm", "Uint16Array", "Int16Array or Float32Array");
 	if (e.length % t.channels) throw r("input_shape", "pcm", `${e.length} samples`, `a multiple of ${t.channels}, one of each channel`);
 	if (e instanceof Float32Array && !e.every(Number.isFinite)) throw r("non_finite_input", "pcm", "NaN or infinity", "finite samples");
-	return t.sampleFormat === "s16le" ? He(e instanceof Int16Array ? e : S(e)) : He(e instanceof Float32Array ? e : Be(e));
+	return t.sampleFormat === "s16le" ? E(e instanceof Int16Array ? e : T(e)) : E(e instanceof Float32Array ? e : Le(e));
 }
-function S(e) {
+function T(e) {
 	return Int16Array.from(e, (e) => {
 		let t = Math.max(-1, Math.min(1, e)) * 32768, n = Math.round(t), r = n - t === .5 && n % 2 != 0 ? n - 1 : n;
 		return Math.min(32767, r);
 	});
 }
-function Be(e) {
+function Le(e) {
 	return Float32Array.from(e, (e) => e / 32768);
 }
-function Ve(e, t, n) {
+function Re(e, t, n) {
 	if (!(e instanceof Uint16Array)) throw r("input_type", "codes", e.constructor.name, "Uint16Array");
 	if (e.length % t) throw r("input_shape", "codes", `${e.length} numbers`, `a multiple of ${t}, one of each level`);
 	let i = e.findIndex((e) => e >= n);
 	if (i >= 0) throw r("code_range", `codes[level ${i % t}, frame ${Math.floor(i / t)}]`, String(e[i]), `0 .. ${n - 1}`);
-	return He(e);
+	return E(e);
 }
-function He(e) {
+function E(e) {
 	return new Uint8Array(new Uint8Array(e.buffer, e.byteOffset, e.byteLength));
 }
 // client/src/outbox.ts
-var Ue = class {
+var ze = class {
 	unitBytes;
 	unsentBytes = 0;
 	heldBytes = 0;
@@ -724,19 +724,19 @@ var Ue = class {
 			epoch: e,
 			byte: t * this.unitBytes
 		};
-		if (C(n, this.#a) <= 0) return;
+		if (D(n, this.#a) <= 0) return;
 		let r = 0;
-		for (let e = this.#n[r]; e && r < this.#r && We(e, n); e = this.#n[r]) r += 1;
+		for (let e = this.#n[r]; e && r < this.#r && Ve(e, n); e = this.#n[r]) r += 1;
 		let i = this.#n[r];
-		r < this.#r && i?.kind === "chunk" && C(i, n) < 0 && (this.#c(r, n.byte - i.byte), this.#r += 1, r += 1), this.#l(r);
+		r < this.#r && i?.kind === "chunk" && D(i, n) < 0 && (this.#c(r, n.byte - i.byte), this.#r += 1, r += 1), this.#l(r);
 	}
 	rewind(e, t, n) {
 		let i = {
 			epoch: e,
 			byte: t * this.unitBytes
 		};
-		if (C(i, this.#i) > 0) throw r("internal", "resume", `a position behind the input, ${t}`, "at most its end");
-		if (C(i, this.#a) < 0) throw r("unavailable", "resume", `input from ${t} of epoch ${e} asked for again, which is forgotten`, "more room (maxHeldBytes)");
+		if (D(i, this.#i) > 0) throw r("internal", "resume", `a position behind the input, ${t}`, "at most its end");
+		if (D(i, this.#a) < 0) throw r("unavailable", "resume", `input from ${t} of epoch ${e} asked for again, which is forgotten`, "more room (maxHeldBytes)");
 		this.#r = this.#s(i, n);
 		let a = (e) => e.reduce((e, t) => e + (t.kind === "chunk" ? t.data.length : 0), 0);
 		this.heldBytes = a(this.#n.slice(0, this.#r)), this.unsentBytes = a(this.#n.slice(this.#r));
@@ -745,8 +745,8 @@ var Ue = class {
 		for (let n = 0; n < this.#n.length; n += 1) {
 			let r = this.#n[n];
 			if (r.kind === "chunk") {
-				if (C(w(r), e) > 0) {
-					let t = C(r, e) < 0 ? e.byte - r.byte : 0;
+				if (D(Be(r), e) > 0) {
+					let t = D(r, e) < 0 ? e.byte - r.byte : 0;
 					return t > 0 && this.#c(n, t), n + +(t > 0);
 				}
 			} else if (!(r.epoch < e.epoch || r.kind === "flush" && r.ordinal <= t)) return n;
@@ -768,31 +768,31 @@ var Ue = class {
 		}
 	}
 	#l(e) {
-		for (let t of this.#n.splice(0, e)) t.kind === "chunk" ? (this.heldBytes -= t.data.length, this.#a = w(t)) : t.kind === "reset" && (this.#a = {
+		for (let t of this.#n.splice(0, e)) t.kind === "chunk" ? (this.heldBytes -= t.data.length, this.#a = Be(t)) : t.kind === "reset" && (this.#a = {
 			epoch: t.epoch + 1,
 			byte: 0
 		});
 		this.#r -= e;
 	}
 };
-function C(e, t) {
+function D(e, t) {
 	return e.epoch - t.epoch || e.byte - t.byte;
 }
-function w(e) {
+function Be(e) {
 	return {
 		epoch: e.epoch,
 		byte: e.byte + e.data.length
 	};
 }
-function We(e, t) {
-	return e.kind === "chunk" ? C(w(e), t) <= 0 : C(e, t) < 0;
+function Ve(e, t) {
+	return e.kind === "chunk" ? D(Be(e), t) <= 0 : D(e, t) < 0;
 }
 // client/src/protocol.ts
-var Ge = 8, Ke = /* @__PURE__ */ new Set([
+var He = 8, Ue = /* @__PURE__ */ new Set([
 	"resume_refused",
 	"resume_lost",
 	"snapshot"
-]), qe = class {
+]), We = class {
 	asked;
 	token = null;
 	epoch = 0;
@@ -810,13 +810,13 @@ var Ge = 8, Ke = /* @__PURE__ */ new Set([
 		this.asked = e, this.#e = t, this.#t = n;
 	}
 	get ready() {
-		return Je(this.#n);
+		return Ge(this.#n);
 	}
 	get outbox() {
-		return Je(this.#r);
+		return Ge(this.#r);
 	}
 	get meter() {
-		return Je(this.#i);
+		return Ge(this.#i);
 	}
 	opening() {
 		return JSON.stringify(this.token === null ? {
@@ -830,11 +830,11 @@ var Ge = 8, Ke = /* @__PURE__ */ new Set([
 		});
 	}
 	beginAgain(e) {
-		return !Ke.has(e.code) || this.token === null || this.epoch > 0 || !this.outbox.isWhole ? !1 : (this.token = null, !0);
+		return !Ue.has(e.code) || this.token === null || this.epoch > 0 || !this.outbox.isWhole ? !1 : (this.token = null, !0);
 	}
 	receive(e, t) {
-		if (typeof e != "string") return this.#l(se(e, this.asked.sampleFormat), t);
-		let n = oe(e);
+		if (typeof e != "string") return this.#l(oe(e, this.asked.sampleFormat), t);
+		let n = ae(e);
 		switch (n?.type) {
 			case "ready": return this.#c(n), n;
 			case "checkpoint": return this.outbox.release(n.epoch, n.position), n;
@@ -851,7 +851,7 @@ var Ge = 8, Ke = /* @__PURE__ */ new Set([
 		e.kind === "flush" ? this.meter.flushSent(t) : e.kind === "chunk" && e.epoch === this.epoch && this.meter.sent(e.data.length / this.outbox.unitBytes, t), this.outbox.advance();
 	}
 	get ackIsDue() {
-		return this.token !== null && this.#a - this.#o >= Ge;
+		return this.token !== null && this.#a - this.#o >= He;
 	}
 	ack() {
 		return this.#o = this.#a, JSON.stringify({
@@ -861,11 +861,11 @@ var Ge = 8, Ke = /* @__PURE__ */ new Set([
 		});
 	}
 	#c(e) {
-		if (this.#n && T(e) !== T(this.#n)) throw r("unavailable", "service", `another codec, ${T(e)}`, `${T(this.#n)}, as at the start`);
-		this.#n = e, this.token = this.#e ? e.resumeToken : null, !this.#r || !this.#i ? (this.#r = new Ue(Me(this.asked, e.levels), {
+		if (this.#n && O(e) !== O(this.#n)) throw r("unavailable", "service", `another codec, ${O(e)}`, `${O(this.#n)}, as at the start`);
+		this.#n = e, this.token = this.#e ? e.resumeToken : null, !this.#r || !this.#i ? (this.#r = new ze(ke(this.asked, e.levels), {
 			keeps: this.token !== null,
 			maxHeldBytes: this.#t
-		}), this.#i = new me(x(this.asked) / b)) : (this.resumes += 1, this.#o = this.#a, this.#r.rewind(e.epoch, e.position, e.flushes), e.epoch === this.epoch && this.#i.restart(e.position));
+		}), this.#i = new fe(w(this.asked) / C)) : (this.resumes += 1, this.#o = this.#a, this.#r.rewind(e.epoch, e.position, e.flushes), e.epoch === this.epoch && this.#i.restart(e.position));
 	}
 	#l(e, t) {
 		let { frameSamples: n } = this.ready;
@@ -884,20 +884,20 @@ var Ge = 8, Ke = /* @__PURE__ */ new Set([
 		return e <= this.epoch ? !1 : (this.epoch = e, this.#a = this.#o = -1, this.#s = 0, this.outbox.release(e, 0), this.meter.restart(), !0);
 	}
 };
-function Je(e) {
+function Ge(e) {
 	if (e === null) throw r("unavailable", "stream", "no settings agreed yet", "an open stream");
 	return e;
 }
-function T({ model: e, levels: t }) {
+function O({ model: e, levels: t }) {
 	return `${e.sha256.slice(0, 12)}, ${e.numerics}, ${t} levels`;
 }
 // client/src/stream.ts
-var Ye = class e {
+var Ke = class e {
 	#e;
 	#t;
 	#n;
 	constructor(e, t, { paced: n = !1, notify: r = () => {}, ...i }) {
-		this.#e = Ne(i), this.#t = new qe(je(t), this.#e), this.#n = new Re(e, this.#t, this.#e, n, r);
+		this.#e = Ae(i), this.#t = new We(Oe(t), this.#e), this.#n = new Fe(e, this.#t, this.#e, n, r);
 	}
 	static async connect(t, n = {}, r = {}) {
 		let i = new e(t, n, r);
@@ -911,8 +911,8 @@ var Ye = class e {
 		return {
 			sentFrames: e.sentFrames,
 			answeredFrames: e.answeredFrames,
-			lagMs: 1e3 * Math.floor(e.inFlightFrames) / b,
-			unsentMs: 1e3 * t.unsentBytes / t.unitBytes / x(n),
+			lagMs: 1e3 * Math.floor(e.inFlightFrames) / C,
+			unsentMs: 1e3 * t.unsentBytes / t.unitBytes / w(n),
 			waitingFrames: this.#n.waitingFrames,
 			latencyMs: {
 				p50: r(50),
@@ -926,7 +926,7 @@ var Ye = class e {
 	}
 	async send(e) {
 		this.#n.requireOpen();
-		let { levels: t, codebookEntries: n } = this.ready, { outbox: r } = this.#t, i = ze(e, this.#t.asked, t, n);
+		let { levels: t, codebookEntries: n } = this.ready, { outbox: r } = this.#t, i = Ie(e, this.#t.asked, t, n);
 		for (let e = 0; e < i.length; e += this.#n.messageBytes) {
 			for (; r.unsentBytes >= this.#e.maxUnsentBytes;) this.#n.requireOpen(), await this.#n.room.wait();
 			this.#n.requireOpen(), r.append(i.subarray(e, e + this.#n.messageBytes)), this.#n.pump();
@@ -970,8 +970,8 @@ var Ye = class e {
 			throw this.#n.fail(e), e;
 		}
 	}
-}, Xe = "NUMPY", Ze = "MIMI", E = 8, Qe = 64, $e = 32767;
-function et(e, t) {
+}, qe = "NUMPY", Je = "MIMI", k = 8, Ye = 64, Xe = 32767;
+function Ze(e, t) {
 	if (t >= e.levels) return e;
 	let n = new Uint16Array(e.frames * t);
 	for (let r = 0; r < e.frames; r += 1) n.set(e.data.subarray(r * e.levels, r * e.levels + t), r * t);
@@ -981,38 +981,38 @@ function et(e, t) {
 		data: n
 	};
 }
-function tt({ levels: e, frames: t, data: n }) {
-	let r = `{'descr': '${n.some((e) => e > $e) ? "<u2" : "<i2"}', 'fortran_order': False, 'shape': (${e}, ${t}), }`, i = Math.ceil((10 + r.length + 1) / Qe) * Qe - 10, a = new Uint8Array(10 + i + 2 * n.length), o = new DataView(a.buffer);
-	a.set(Uint8Array.from(`${Xe}\x01\x00`, (e) => e.charCodeAt(0))), o.setUint16(8, i, !0), a.set(new TextEncoder().encode(`${r.padEnd(i - 1)}\n`), 10);
+function Qe({ levels: e, frames: t, data: n }) {
+	let r = `{'descr': '${n.some((e) => e > Xe) ? "<u2" : "<i2"}', 'fortran_order': False, 'shape': (${e}, ${t}), }`, i = Math.ceil((10 + r.length + 1) / Ye) * Ye - 10, a = new Uint8Array(10 + i + 2 * n.length), o = new DataView(a.buffer);
+	a.set(Uint8Array.from(`${qe}\x01\x00`, (e) => e.charCodeAt(0))), o.setUint16(8, i, !0), a.set(new TextEncoder().encode(`${r.padEnd(i - 1)}\n`), 10);
 	for (let r = 0; r < e; r += 1) for (let a = 0; a < t; a += 1) o.setUint16(10 + i + 2 * (r * t + a), n[a * e + r] ?? 0, !0);
 	return a;
 }
-function nt({ levels: e, data: t }) {
-	let n = new Uint8Array(E + 2 * t.length), i = new DataView(n.buffer);
-	return n.set(new TextEncoder().encode(Ze)), i.setInt32(4, e, !0), t.forEach((e, t) => {
-		if (e > $e) throw r("codes_file", ".mimi", `a code of ${e}`, "codes of at most 32767");
-		i.setUint16(E + 2 * t, e, !0);
+function $e({ levels: e, data: t }) {
+	let n = new Uint8Array(k + 2 * t.length), i = new DataView(n.buffer);
+	return n.set(new TextEncoder().encode(Je)), i.setInt32(4, e, !0), t.forEach((e, t) => {
+		if (e > Xe) throw r("codes_file", ".mimi", `a code of ${e}`, "codes of at most 32767");
+		i.setUint16(k + 2 * t, e, !0);
 	}), n;
 }
-function rt(e, t = "codes") {
+function et(e, t = "codes") {
 	let n = String.fromCharCode(...e.subarray(0, 6));
-	return n === Xe ? it(e, t) : n.startsWith(Ze) ? at(e, t) : ot(e, t);
+	return n === qe ? tt(e, t) : n.startsWith(Je) ? nt(e, t) : rt(e, t);
 }
-function it(e, t) {
+function tt(e, t) {
 	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e[6] === 1, i = r ? 10 : 12;
-	if (e.length < i) throw D(t, "a header that is cut off");
+	if (e.length < i) throw A(t, "a header that is cut off");
 	let a = i + (r ? n.getUint16(8, !0) : n.getUint32(8, !0)), o = new TextDecoder("latin1").decode(e.subarray(i, a)), s = /'descr': *'<([iu])([248])'/.exec(o), c = /'shape': *\((\d+), *(\d+)\)/.exec(o);
-	if (!s || !c || !/'fortran_order': *False/.test(o)) throw D(t, o.trim().slice(0, 80) || "no header");
+	if (!s || !c || !/'fortran_order': *False/.test(o)) throw A(t, o.trim().slice(0, 80) || "no header");
 	let [l, u, d] = [
 		Number(c[1]),
 		Number(c[2]),
 		Number(s[2])
 	];
-	if (l < 1 || e.length !== a + l * u * d) throw D(t, `${e.length - a} bytes of ${l} x ${u} codes`);
+	if (l < 1 || e.length !== a + l * u * d) throw A(t, `${e.length - a} bytes of ${l} x ${u} codes`);
 	let f = new Uint16Array(l * u);
 	for (let e = 0; e < l; e += 1) for (let r = 0; r < u; r += 1) {
 		let i = a + d * (e * u + r), o = d === 2 ? n.getInt16(i, !0) : d === 4 ? n.getInt32(i, !0) : Number(n.getBigInt64(i, !0));
-		f[r * l + e] = st(s[1] === "u" && d === 2 ? o & 65535 : o, t);
+		f[r * l + e] = it(s[1] === "u" && d === 2 ? o & 65535 : o, t);
 	}
 	return {
 		levels: l,
@@ -1021,10 +1021,10 @@ function it(e, t) {
 		data: f
 	};
 }
-function at(e, t) {
-	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e.length < E ? 0 : n.getInt32(4, !0), i = (e.length - E) / 2;
-	if (r < 1 || !Number.isInteger(i / r)) throw D(t, `${r} levels, ${e.length} bytes`);
-	let a = Uint16Array.from({ length: i }, (e, r) => st(n.getInt16(E + 2 * r, !0), t));
+function nt(e, t) {
+	let n = new DataView(e.buffer, e.byteOffset, e.byteLength), r = e.length < k ? 0 : n.getInt32(4, !0), i = (e.length - k) / 2;
+	if (r < 1 || !Number.isInteger(i / r)) throw A(t, `${r} levels, ${e.length} bytes`);
+	let a = Uint16Array.from({ length: i }, (e, r) => it(n.getInt16(k + 2 * r, !0), t));
 	return {
 		levels: r,
 		frames: i / r,
@@ -1032,16 +1032,16 @@ function at(e, t) {
 		data: a
 	};
 }
-function ot(e, t) {
+function rt(e, t) {
 	let n;
 	try {
 		n = JSON.parse(new TextDecoder().decode(e));
 	} catch {
-		throw D(t, "neither of them");
+		throw A(t, "neither of them");
 	}
 	let r = c(n) ? n.codes : null;
-	if (!Array.isArray(r) || r.length === 0 || !r.every((e) => Array.isArray(e) && e.length === r[0].length)) throw D(t, "JSON without codes[level][frame]");
-	let [i, a] = [r.length, r[0].length], o = Uint16Array.from({ length: i * a }, (e, n) => st(r[n % i][Math.floor(n / i)], t)), s = n.samples;
+	if (!Array.isArray(r) || r.length === 0 || !r.every((e) => Array.isArray(e) && e.length === r[0].length)) throw A(t, "JSON without codes[level][frame]");
+	let [i, a] = [r.length, r[0].length], o = Uint16Array.from({ length: i * a }, (e, n) => it(r[n % i][Math.floor(n / i)], t)), s = n.samples;
 	return {
 		levels: i,
 		frames: a,
@@ -1049,15 +1049,15 @@ function ot(e, t) {
 		data: o
 	};
 }
-function st(e, t) {
-	if (!Number.isInteger(e) || e < 0 || e > 65535) throw D(t, `the code ${JSON.stringify(e)}`);
+function it(e, t) {
+	if (!Number.isInteger(e) || e < 0 || e > 65535) throw A(t, `the code ${JSON.stringify(e)}`);
 	return e;
 }
-function D(e, t) {
+function A(e, t) {
 	return r("codes_file", e, t, ".npy [levels, frames], .mimi, or JSON of the service");
 }
 // client/src/resampler.ts
-var ct = 48, lt = 9, O = class {
+var at = 48, ot = 9, j = class {
 	lookaheadSamples;
 	#e;
 	#t;
@@ -1067,10 +1067,10 @@ var ct = 48, lt = 9, O = class {
 	#a = 0;
 	#o = 0;
 	constructor(e, t) {
-		let n = ft(e, t);
+		let n = lt(e, t);
 		this.#e = t / n, this.#t = e / n;
-		let r = Math.min(1, t / e) * .94, i = e === t ? 0 : Math.ceil(ct / r);
-		this.lookaheadSamples = i, this.#n = i === 0 ? [] : Array.from({ length: this.#e }, (e, t) => ut(t / this.#e, i, r)), this.#r = new Float32Array(i === 0 ? 0 : i - 1), this.#i = 1 - i;
+		let r = Math.min(1, t / e) * .94, i = e === t ? 0 : Math.ceil(at / r);
+		this.lookaheadSamples = i, this.#n = i === 0 ? [] : Array.from({ length: this.#e }, (e, t) => st(t / this.#e, i, r)), this.#r = new Float32Array(i === 0 ? 0 : i - 1), this.#i = 1 - i;
 	}
 	push(e) {
 		if (this.lookaheadSamples === 0) return new Float32Array(e);
@@ -1095,30 +1095,30 @@ var ct = 48, lt = 9, O = class {
 		return this.#r = this.#r.slice(Math.max(0, r - this.#i)), this.#i = Math.max(r, this.#i), t;
 	}
 };
-function ut(e, t, n) {
+function st(e, t, n) {
 	let r = Float64Array.from({ length: 2 * t }, (r, i) => {
 		let a = i - t + 1 - e, o = Math.PI * n * a;
-		return (o === 0 ? 1 : Math.sin(o) / o) * dt(lt * Math.sqrt(Math.max(0, 1 - (a / t) ** 2)));
+		return (o === 0 ? 1 : Math.sin(o) / o) * ct(ot * Math.sqrt(Math.max(0, 1 - (a / t) ** 2)));
 	}), i = r.reduce((e, t) => e + t, 0);
 	return Float32Array.from(r, (e) => e / i);
 }
-function dt(e) {
+function ct(e) {
 	let [t, n] = [1, 1];
 	for (let r = 1; n > 1e-12 * t; r += 1) n *= (e / (2 * r)) ** 2, t += n;
 	return t;
 }
-function ft(e, t) {
-	return t === 0 ? e : ft(t, e % t);
+function lt(e, t) {
+	return t === 0 ? e : lt(t, e % t);
 }
 // client/src/wav.ts
-var pt = 44, mt = 1, ht = 65534;
-function gt(e, t = 24e3) {
-	let n = e instanceof Int16Array ? e : S(e), r = new Uint8Array(pt + 2 * n.length), i = new DataView(r.buffer), a = (e, t) => r.set(new TextEncoder().encode(t), e);
-	return a(0, "RIFF"), i.setUint32(4, r.length - 8, !0), a(8, "WAVEfmt "), i.setUint32(16, 16, !0), i.setUint16(20, mt, !0), i.setUint16(22, 1, !0), i.setUint32(24, t, !0), i.setUint32(28, 2 * t, !0), i.setUint16(32, 2, !0), i.setUint16(34, 16, !0), a(36, "data"), i.setUint32(40, 2 * n.length, !0), r.set(new Uint8Array(n.buffer, n.byteOffset, n.byteLength), pt), r;
+var ut = 44, dt = 1, ft = 65534;
+function pt(e, t = 24e3) {
+	let n = e instanceof Int16Array ? e : T(e), r = new Uint8Array(ut + 2 * n.length), i = new DataView(r.buffer), a = (e, t) => r.set(new TextEncoder().encode(t), e);
+	return a(0, "RIFF"), i.setUint32(4, r.length - 8, !0), a(8, "WAVEfmt "), i.setUint32(16, 16, !0), i.setUint16(20, dt, !0), i.setUint16(22, 1, !0), i.setUint32(24, t, !0), i.setUint32(28, 2 * t, !0), i.setUint16(32, 2, !0), i.setUint16(34, 16, !0), a(36, "data"), i.setUint32(40, 2 * n.length, !0), r.set(new Uint8Array(n.buffer, n.byteOffset, n.byteLength), ut), r;
 }
-function _t(e) {
+function mt(e) {
 	let t = new DataView(e.buffer, e.byteOffset, e.byteLength), n = (t) => String.fromCharCode(...e.subarray(t, t + 4));
-	if (e.length < pt || n(0) !== "RIFF" || n(8) !== "WAVE") return null;
+	if (e.length < ut || n(0) !== "RIFF" || n(8) !== "WAVE") return null;
 	let r = null;
 	for (let i = 12; i + 8 <= e.length;) {
 		let [a, o, s] = [
@@ -1126,7 +1126,7 @@ function _t(e) {
 			i + 8,
 			t.getUint32(i + 4, !0)
 		];
-		if (a === "fmt " && s >= 16 && o + 16 <= e.length && (r = [mt, ht].includes(t.getUint16(o, !0)) && t.getUint16(o + 14, !0) === 16 ? {
+		if (a === "fmt " && s >= 16 && o + 16 <= e.length && (r = [dt, ft].includes(t.getUint16(o, !0)) && t.getUint16(o + 14, !0) === 16 ? {
 			sampleRateHz: t.getUint32(o + 4, !0),
 			channels: t.getUint16(o + 2, !0)
 		} : null), a === "data" && r && r.channels > 0 && r.sampleRateHz > 0) {
@@ -1141,8 +1141,8 @@ function _t(e) {
 	return null;
 }
 // studio/src/take.ts
-var k = 24e3, A = 1920, j = A / k, vt = 7500, yt = A / 8, M = class e {
-	#e = new Int16Array(10 * k);
+var M = 24e3, N = 1920, P = N / M, ht = 7500, gt = N / 8, F = class e {
+	#e = new Int16Array(10 * M);
 	length = 0;
 	static of(t) {
 		let n = new e();
@@ -1157,41 +1157,41 @@ var k = 24e3, A = 1920, j = A / k, vt = 7500, yt = A / 8, M = class e {
 		this.#e.set(e, this.length), this.length = t;
 	}
 	get frames() {
-		return this.length / A;
+		return this.length / N;
 	}
 	view(e = 0, t = this.length) {
 		return this.#e.subarray(Math.min(e, this.length), Math.min(t, this.length));
 	}
 	frame(e) {
-		let t = new Float32Array(A);
-		return this.view(e * A, (e + 1) * A).forEach((e, n) => t[n] = e / 32768), t;
+		let t = new Float32Array(N);
+		return this.view(e * N, (e + 1) * N).forEach((e, n) => t[n] = e / 32768), t;
 	}
 	peak(e) {
 		let [t, n] = [0, 0];
-		for (let r of this.view(e * yt, (e + 1) * yt)) t = r < t ? r : t, n = r > n ? r : n;
+		for (let r of this.view(e * gt, (e + 1) * gt)) t = r < t ? r : t, n = r > n ? r : n;
 		return [t / 32768, n / 32768];
 	}
-}, bt = class e {
+}, _t = class e {
 	name;
 	levels;
 	input;
-	output = new M();
+	output = new F();
 	latenciesMs = [];
 	frames = 0;
 	#e;
 	constructor(e, t, { withInput: n = !0 } = {}) {
-		this.name = e, this.levels = t, this.input = n ? new M() : null, this.#e = new Uint16Array(vt * t);
+		this.name = e, this.levels = t, this.input = n ? new F() : null, this.#e = new Uint16Array(ht * t);
 	}
 	static ofCodes(t, { levels: n, frames: r, data: i }) {
 		let a = new e(t, n, { withInput: !1 });
-		for (let e = 0; e < Math.min(r, vt); e += 1) a.pushCodes(i.subarray(e * n, (e + 1) * n), null);
+		for (let e = 0; e < Math.min(r, ht); e += 1) a.pushCodes(i.subarray(e * n, (e + 1) * n), null);
 		return a;
 	}
 	get isFull() {
 		return this.frames >= 7500 || (this.input?.frames ?? 0) >= 7500;
 	}
 	get samples() {
-		return Math.min(this.input?.length ?? Infinity, this.frames * A);
+		return Math.min(this.input?.length ?? Infinity, this.frames * N);
 	}
 	pushCodes(e, t) {
 		this.frames < 7500 && (this.#e.set(e, this.frames * this.levels), this.latenciesMs.push(t), this.frames += 1);
@@ -1201,14 +1201,14 @@ var k = 24e3, A = 1920, j = A / k, vt = 7500, yt = A / 8, M = class e {
 	}
 	codes(e, t = 0) {
 		let n = this.#e.slice(t * this.levels, this.frames * this.levels);
-		return et({
+		return Ze({
 			levels: this.levels,
 			frames: this.frames - t,
 			samples: null,
 			data: n
 		}, e);
 	}
-}, xt = {
+}, vt = {
 	insecure: ["The browser withholds microphone and audio from this page.", "It lets only pages use them that come over HTTPS or from this computer (http://localhost). Put the service behind TLS, or reach it through a tunnel: ssh -L 8000:localhost:8000 HOST, then open http://localhost:8000."],
 	old_browser: ["This browser is too old for this page.", "It needs WebSocket, AudioWorklet and getUserMedia."],
 	microphone_denied: ["The browser was not allowed to use the microphone.", "Allow it in the settings of this page, mostly behind the icon beside the address, and speak again. A file works without."],
@@ -1236,41 +1236,41 @@ var k = 24e3, A = 1920, j = A / k, vt = 7500, yt = A / 8, M = class e {
 	resume_lost: ["The stream cannot be had back: the connection was away for too long.", "What was answered is here."],
 	resume_refused: ["The stream cannot be had back: the server does not have it any more.", "What was answered is here."],
 	internal: ["The server failed.", "Please report it; its log says more."]
-}, N = class extends Error {
+}, I = class extends Error {
 	code;
 	headline;
 	advice;
 	constructor(e, t = "", n = e) {
-		super(t), this.code = e, this.headline = xt[e]?.[0] ?? n, this.advice = xt[e]?.[1] ?? "";
+		super(t), this.code = e, this.headline = vt[e]?.[0] ?? n, this.advice = vt[e]?.[1] ?? "";
 	}
 };
-function P(e) {
-	return e instanceof N ? e : e instanceof n ? new N(e.code, e.message, e.reason || e.message) : new N("page_failed", String(e));
+function L(e) {
+	return e instanceof I ? e : e instanceof n ? new I(e.code, e.message, e.reason || e.message) : new I("page_failed", String(e));
 }
 // studio/src/audio.ts
-var St = 5e3, Ct = .1, wt = 10, Tt = 160, F = null, Et = Tt;
-function Dt() {
-	if (!globalThis.isSecureContext) throw new N("insecure", `This page came from ${location.origin}.`);
-	if (!globalThis.AudioWorkletNode || !globalThis.WebSocket) throw new N("old_browser");
+var yt = 5e3, bt = .1, xt = 10, St = 160, R = null, Ct = St;
+function wt() {
+	if (!globalThis.isSecureContext) throw new I("insecure", `This page came from ${location.origin}.`);
+	if (!globalThis.AudioWorkletNode || !globalThis.WebSocket) throw new I("old_browser");
 }
-async function Ot() {
-	if (Dt(), !F) {
+async function z() {
+	if (wt(), !R) {
 		let e = new AudioContext({ latencyHint: "interactive" });
 		try {
 			for (let t of ["capture", "player"]) await e.audioWorklet.addModule(new URL(`web/${t}-worklet.js`, document.baseURI));
 		} catch (t) {
-			throw e.close(), new N("unavailable", `Code for the audio thread: ${t}`);
+			throw e.close(), new I("unavailable", `Code for the audio thread: ${t}`);
 		}
-		F = e;
+		R = e;
 	}
-	let e = new Promise((e) => setTimeout(e, St, "late"));
-	if (await Promise.race([F.resume(), e]) === "late") throw new N("no_output");
-	return F;
+	let e = new Promise((e) => setTimeout(e, yt, "late"));
+	if (await Promise.race([R.resume(), e]) === "late") throw new I("no_output");
+	return R;
 }
-function kt() {
-	F?.suspend();
+function Tt() {
+	R?.suspend();
 }
-var At = class {
+var Et = class {
 	node;
 	report;
 	#e;
@@ -1278,7 +1278,7 @@ var At = class {
 	#n;
 	#r = () => {};
 	constructor(e, t, n) {
-		this.#e = e, this.#t = new O(k, e.sampleRate), this.#n = new O(k, e.sampleRate), this.report = {
+		this.#e = e, this.#t = new j(M, e.sampleRate), this.#n = new j(M, e.sampleRate), this.report = {
 			playedSamples: 0,
 			waitingSamples: 0,
 			targetSamples: 0,
@@ -1290,10 +1290,10 @@ var At = class {
 			outputChannelCount: [1],
 			processorOptions: {
 				listen: t,
-				targetMs: Et
+				targetMs: Ct
 			}
 		}), this.node.port.onmessage = ({ data: t }) => {
-			t === "drained" ? this.#r() : (this.report = t, Et = Math.max(Tt, 1e3 * this.report.targetSamples / e.sampleRate), n(t));
+			t === "drained" ? this.#r() : (this.report = t, Ct = Math.max(St, 1e3 * this.report.targetSamples / e.sampleRate), n(t));
 		}, this.node.connect(e.destination);
 	}
 	listen(e) {
@@ -1304,7 +1304,7 @@ var At = class {
 	}
 	async finish() {
 		this.#i(this.#t.flush(), this.#n.flush()), this.node.port.postMessage("end"), this.#e.state === "running" && await new Promise((e) => {
-			this.#r = () => setTimeout(e, 1e3 * Ct), setTimeout(e, 1e3 * wt);
+			this.#r = () => setTimeout(e, 1e3 * bt), setTimeout(e, 1e3 * xt);
 		}), this.node.disconnect();
 	}
 	stop() {
@@ -1318,38 +1318,38 @@ var At = class {
 	}
 };
 // studio/src/dom.ts
-function I(e, t) {
+function B(e, t) {
 	let n = document.getElementById(e);
 	if (!(n instanceof t)) throw TypeError(`the page has no ${t.name} #${e}`);
 	return n;
 }
-function L(e, t) {
-	let n = I(e, HTMLElement);
+function V(e, t) {
+	let n = B(e, HTMLElement);
 	n.textContent !== t && (n.textContent = t);
 }
-function R(e, t) {
-	I(e, HTMLElement).hidden = !t;
+function H(e, t) {
+	B(e, HTMLElement).hidden = !t;
 }
-function z(e, t) {
-	I(e, HTMLButtonElement).addEventListener("click", t);
+function Dt(e, t) {
+	B(e, HTMLButtonElement).addEventListener("click", t);
 }
-function B(e) {
+function U(e) {
 	return document.querySelector(`input[name=${e}]:checked`)?.value ?? "";
 }
-function V(e, t) {
+function W(e, t) {
 	let n = document.querySelector(`input[name=${e}][value=${t}]`);
 	n && (n.checked = !0);
 }
 // studio/src/drawing.ts
-var H = [
+var Ot = [
 	"#221d4b",
 	"#3b3f8f",
 	"#2f7d9a",
 	"#54b28a",
 	"#d3d264",
 	"#fff3c9"
-], jt = 256;
-function Mt() {
+], kt = 256;
+function At() {
 	let e = getComputedStyle(document.documentElement), t = (t) => e.getPropertyValue(t).trim();
 	return {
 		ink: t("--ink"),
@@ -1360,18 +1360,18 @@ function Mt() {
 		mark: t("--mark")
 	};
 }
-var Nt = Array.from({ length: jt }, (e, t) => {
-	let n = t / 255 * (H.length - 1), r = Math.min(Math.floor(n), H.length - 2), i = (e, t) => parseInt(H[e].slice(1 + 2 * t, 3 + 2 * t), 16);
+var jt = Array.from({ length: kt }, (e, t) => {
+	let n = t / 255 * (Ot.length - 1), r = Math.min(Math.floor(n), Ot.length - 2), i = (e, t) => parseInt(Ot[e].slice(1 + 2 * t, 3 + 2 * t), 16);
 	return [
 		0,
 		1,
 		2
 	].map((e) => Math.round(i(r, e) + (i(r + 1, e) - i(r, e)) * (n - r)));
-}), Pt = Nt.map((e) => `rgb(${e.join(" ")})`);
-function U(e, t) {
-	return Pt[Math.min(255, Math.floor(e * jt / t))];
+}), Mt = jt.map((e) => `rgb(${e.join(" ")})`);
+function Nt(e, t) {
+	return Mt[Math.min(255, Math.floor(e * kt / t))];
 }
-function W(e) {
+function G(e) {
 	let { clientWidth: t, clientHeight: n } = e, r = devicePixelRatio;
 	(e.width !== Math.round(t * r) || e.height !== Math.round(n * r)) && (e.width = Math.round(t * r), e.height = Math.round(n * r));
 	let i = e.getContext("2d");
@@ -1382,31 +1382,52 @@ function W(e) {
 	};
 }
 // studio/src/hero.ts
-var G = 9, Ft = 64;
-function It(e) {
-	let { context: t, widthPx: n, heightPx: r } = W(e), i = Math.ceil(n / G), a = Math.floor(r / G);
+var K = 9, Pt = 64;
+function Ft(e) {
+	let { context: t, widthPx: n, heightPx: r } = G(e), i = Math.ceil(n / K), a = Math.floor(r / K);
 	for (let e = 0; e < i; e += 1) {
 		let n = 2 * e / i - 1, r = .5 + .5 * Math.sin(e / 3.1) * Math.sin(e / 9.7 + 1);
 		for (let i = 0; i < a; i += 1) {
 			let o = i / a;
-			t.globalAlpha = Math.max(0, (1 - n ** 4) * (1 - o * (1.25 - .6 * r))), t.fillStyle = U(Lt(i === 0 ? e >> 1 : e * 31 + i * 977), Ft), t.fillRect(e * G, i * G, 8, 8);
+			t.globalAlpha = Math.max(0, (1 - n ** 4) * (1 - o * (1.25 - .6 * r))), t.fillStyle = Nt(It(i === 0 ? e >> 1 : e * 31 + i * 977), Pt), t.fillRect(e * K, i * K, 8, 8);
 		}
 	}
 	t.globalAlpha = 1;
 }
-function Lt(e) {
+function It(e) {
 	let t = Math.imul(e ^ 2654435769, 2246822507);
 	return t = Math.imul(t ^ t >>> 13, 3266489909), (t ^ t >>> 16) & 63;
 }
+// studio/src/pairs.ts
+function Lt() {
+	return [...document.querySelectorAll("button[data-pair]")];
+}
+function Rt(e) {
+	let t = e.dataset.pair ?? "";
+	return t === "input" ? t : Number(t);
+}
+function zt(e) {
+	for (let t of Lt()) t.addEventListener("click", () => e(Rt(t)));
+}
+function Bt(e) {
+	H("pairs", e !== null);
+	for (let t of Lt()) {
+		let n = Rt(t);
+		t.hidden = n === "input" ? !e?.input : n > (e?.levels ?? 0);
+	}
+}
+function Vt(e) {
+	for (let t of Lt()) t.setAttribute("aria-pressed", String(Rt(t) === e));
+}
 // studio/src/page.ts
-var Rt = [
+var Ht = [
 	"input.wav",
 	"codec.wav",
 	"npy",
 	"mimi"
 ];
-function zt(e) {
-	let t = I("file", HTMLInputElement), n = {
+function Ut(e) {
+	let t = B("file", HTMLInputElement), n = {
 		speak: () => e.speak(),
 		choose: () => t.click(),
 		example: () => e.playExample()
@@ -1415,16 +1436,16 @@ function zt(e) {
 	t.addEventListener("change", () => {
 		let [n] = t.files ?? [];
 		n && e.open(n), t.value = "";
-	}), z("stop", () => e.stop()), z("play", () => e.playOrPause()), Rt.forEach((t) => z(`save-${t.replace(".", "-")}`, () => e.save(t)));
-	let r = I("levels", HTMLInputElement);
+	}), Dt("stop", () => e.stop()), Dt("play", () => e.playOrPause()), zt((t) => void e.hear(t)), Ht.forEach((t) => Dt(`save-${t.replace(".", "-")}`, () => e.save(t)));
+	let r = B("levels", HTMLInputElement);
 	r.addEventListener("input", () => e.setLevels(r.valueAsNumber));
-	let i = I("seek", HTMLInputElement);
+	let i = B("seek", HTMLInputElement);
 	i.addEventListener("input", () => e.seek(i.valueAsNumber));
-	for (let t of document.querySelectorAll("input[name=listen]")) t.addEventListener("change", () => e.listen(B("listen")));
+	for (let t of document.querySelectorAll("input[name=listen]")) t.addEventListener("change", () => e.listen(U("listen")));
 	for (let t of document.querySelectorAll("input[name=lanes]")) t.addEventListener("change", () => e.changeLanes());
-	Bt((t) => e.open(t));
+	Wt((t) => e.open(t));
 }
-function Bt(e) {
+function Wt(e) {
 	let t = (e) => document.body.classList.toggle("dropping", e);
 	addEventListener("dragover", (e) => {
 		e.preventDefault(), t(!0);
@@ -1435,7 +1456,7 @@ function Bt(e) {
 	});
 }
 // studio/src/service.ts
-var Vt = 44, Ht = 144e5, Ut = class {
+var Gt = 44, Kt = 144e5, qt = class {
 	#e;
 	#t = "";
 	constructor(e) {
@@ -1448,9 +1469,9 @@ var Vt = 44, Ht = 144e5, Ut = class {
 		return (await (await this.#r("v1/info")).json()).model;
 	}
 	stream(e, t) {
-		let n = this.#t, r = n ? { token: () => ee(this.#e, n) } : {};
-		return Ye.connect(this.#n("v1/stream"), e, {
-			maxUnsentBytes: Ht,
+		let n = this.#t, r = n ? { token: () => p(this.#e, n) } : {};
+		return Ke.connect(this.#n("v1/stream"), e, {
+			maxUnsentBytes: Kt,
 			...t,
 			...r
 		});
@@ -1465,7 +1486,7 @@ var Vt = 44, Ht = 144e5, Ut = class {
 			body: e.data,
 			signal: t
 		});
-		return new Int16Array((await n.arrayBuffer()).slice(Vt));
+		return new Int16Array((await n.arrayBuffer()).slice(Gt));
 	}
 	async example() {
 		return (await this.#r("web/example.wav")).arrayBuffer();
@@ -1495,14 +1516,14 @@ var Vt = 44, Ht = 144e5, Ut = class {
 		return o;
 	}
 };
-function Wt(e, t) {
+function Jt(e, t) {
 	return t * Math.log2(e.codebook_entries) * e.frame_rate_hz;
 }
-function Gt(e, t) {
-	return `${(Wt(e, t) / 1e3).toFixed(2)}\u00a0kbit/s`;
+function Yt(e, t) {
+	return `${(Jt(e, t) / 1e3).toFixed(2)}\u00a0kbit/s`;
 }
 // studio/src/decoded.ts
-var Kt = 120, qt = 8, Jt = class {
+var Xt = 120, Zt = 8, Qt = class {
 	#e;
 	#t;
 	#n = /* @__PURE__ */ new Map();
@@ -1512,105 +1533,105 @@ var Kt = 120, qt = 8, Jt = class {
 	}
 	keep(e, t) {
 		this.#n.delete(e), this.#n.set(e, t);
-		for (let e of [...this.#n.keys()].slice(0, Math.max(0, this.#n.size - qt))) this.#n.delete(e);
+		for (let e of [...this.#n.keys()].slice(0, Math.max(0, this.#n.size - Zt))) this.#n.delete(e);
 	}
 	async at(e) {
 		this.#r?.abort();
 		let t = this.#n.get(e);
 		if (t) return t;
 		let n = new AbortController();
-		this.#r = n, await new Promise((e) => setTimeout(e, Kt));
+		this.#r = n, await new Promise((e) => setTimeout(e, Xt));
 		try {
 			if (n.signal.aborted) return null;
-			let t = M.of(await this.#e.decode(this.#t.codes(e), n.signal));
+			let t = F.of(await this.#e.decode(this.#t.codes(e), n.signal));
 			return this.keep(e, t), t;
 		} catch (e) {
 			if (n.signal.aborted) return null;
 			throw e;
 		}
 	}
-}, Yt = {
+}, $t = {
 	starting: "Cancel",
 	live: "Stop",
 	finishing: "Stop now"
 };
-function Xt(e, t, n) {
+function en(e, t, n) {
 	let r = e === "starting" || e === "live" || e === "finishing", i = e === "empty" || e === "take";
-	document.body.dataset.state = e, R("welcome", n === null), R("stage", n !== null), R("stop", r), R("play", e === "take"), R("seek", e === "take"), R("listen-off", r), L("stop-words", Yt[e] ?? "Stop");
+	document.body.dataset.state = e, H("welcome", n === null), H("stage", n !== null), H("stop", r), H("play", e === "take"), H("seek", e === "take"), H("listen-off", r), V("stop-words", $t[e] ?? "Stop");
 	for (let e of document.querySelectorAll("button[data-act]")) e.disabled = !i;
 	for (let t of document.querySelectorAll("#save button")) t.disabled = e !== "take" || t.id === "save-input-wav" && !n?.input;
-	e === "starting" && Qt(!1), e === "live" && (document.activeElement === document.body || document.activeElement?.matches(":disabled")) && I("stop", HTMLButtonElement).focus({ preventScroll: !0 }), Zt(t, !1);
+	e === "starting" && nn(!1), e === "live" && (document.activeElement === document.body || document.activeElement?.matches(":disabled")) && B("stop", HTMLButtonElement).focus({ preventScroll: !0 }), tn(t, !1);
 }
-function Zt(e, t) {
-	I("status", HTMLElement).classList.toggle("away", t), L("status", e);
+function tn(e, t) {
+	B("status", HTMLElement).classList.toggle("away", t), V("status", e);
 }
-function Qt(e) {
-	L("play-words", e ? "Pause" : "Play"), I("play", HTMLButtonElement).classList.toggle("playing", e);
+function nn(e) {
+	V("play-words", e ? "Pause" : "Play"), B("play", HTMLButtonElement).classList.toggle("playing", e);
 }
-function K(e) {
-	L("clock", `${e.toFixed(1)} s`);
+function q(e) {
+	V("clock", `${e.toFixed(1)} s`);
 }
-function $t(e, t) {
-	I("levels", HTMLInputElement).value = String(e), L("levels-value", String(e)), L("bit-rate", Gt(t, e)), L("output-label", `Codec, ${e} ${e === 1 ? "level" : "levels"}`);
+function rn(e, t) {
+	B("levels", HTMLInputElement).value = String(e), V("levels-value", String(e)), V("bit-rate", Yt(t, e)), V("output-label", `Codec, ${e} ${e === 1 ? "level" : "levels"}`);
 }
-function en(e) {
-	I("levels", HTMLInputElement).max = String(e.levels);
+function an(e) {
+	B("levels", HTMLInputElement).max = String(e.levels);
 	for (let t of document.querySelectorAll("input[name=listen][value=input]")) t.disabled = e.input === null;
 }
-function tn(e) {
-	let t = e.frames * j, n = I("seek", HTMLInputElement);
-	n.max = t.toFixed(2), n.value = "0", K(t), I("play", HTMLButtonElement).focus({ preventScroll: !0 });
+function on(e) {
+	let t = e.frames * P, n = B("seek", HTMLInputElement);
+	n.max = t.toFixed(2), n.value = "0", q(t), B("play", HTMLButtonElement).focus({ preventScroll: !0 });
 }
-function nn() {
-	let e = I("seek", HTMLInputElement);
+function sn() {
+	let e = B("seek", HTMLInputElement);
 	return e.valueAsNumber >= Number(e.max) - .05 ? 0 : e.valueAsNumber;
 }
-var rn = 480, q = 1024, an = -90, on = 12e3, sn = Float32Array.from({ length: q }, (e, t) => .5 - .5 * Math.cos(2 * Math.PI * t / q)), cn = Array.from({ length: 73 }, (e, t) => pn(t / 72 * fn(on)) / on * (q / 2)), ln = class {
+var cn = 480, J = 1024, ln = -90, un = 12e3, dn = Float32Array.from({ length: J }, (e, t) => .5 - .5 * Math.cos(2 * Math.PI * t / J)), fn = Array.from({ length: 73 }, (e, t) => _n(t / 72 * gn(un)) / un * (J / 2)), pn = class {
 	#e;
 	#t = [];
 	constructor(e) {
 		this.#e = e;
 	}
 	get end() {
-		return Math.max(0, Math.floor((this.#e.length - q) / rn) + 1);
+		return Math.max(0, Math.floor((this.#e.length - J) / cn) + 1);
 	}
 	column(e) {
-		return this.#t[e] ??= this.#n(e * rn);
+		return this.#t[e] ??= this.#n(e * cn);
 	}
 	#n(e) {
-		let [t, n] = [new Float64Array(q), new Float64Array(q)];
-		return this.#e.view(e, e + q).forEach((e, n) => t[n] = e / 32768 * sn[n]), un(t, n), Uint8Array.from({ length: 72 }, (e, r) => {
-			let [i, a] = [Math.floor(cn[r]), Math.max(Math.ceil(cn[r + 1]), Math.floor(cn[r]) + 1)], o = 0;
+		let [t, n] = [new Float64Array(J), new Float64Array(J)];
+		return this.#e.view(e, e + J).forEach((e, n) => t[n] = e / 32768 * dn[n]), mn(t, n), Uint8Array.from({ length: 72 }, (e, r) => {
+			let [i, a] = [Math.floor(fn[r]), Math.max(Math.ceil(fn[r + 1]), Math.floor(fn[r]) + 1)], o = 0;
 			for (let e = i; e < a; e += 1) o = Math.max(o, t[e] ** 2 + n[e] ** 2);
-			let s = 10 * Math.log10(o + 1e-12) - 20 * Math.log10(q / 4);
-			return Math.max(0, Math.min(255, 255 * (s - an) / 70));
+			let s = 10 * Math.log10(o + 1e-12) - 20 * Math.log10(J / 4);
+			return Math.max(0, Math.min(255, 255 * (s - ln) / 70));
 		});
 	}
 };
-function un(e, t) {
+function mn(e, t) {
 	let n = e.length;
 	for (let r = 1, i = 0; r < n; r += 1) {
 		let a = n >> 1;
 		for (; i & a; a >>= 1) i ^= a;
 		i ^= a, r < i && ([e[r], e[i]] = [e[i], e[r]], [t[r], t[i]] = [t[i], t[r]]);
 	}
-	for (let r = 2; r <= n; r *= 2) for (let i = 0; i < n; i += r) for (let n = 0; n < r / 2; n += 1) dn(e, t, i + n, i + n + r / 2, -2 * Math.PI * n / r);
+	for (let r = 2; r <= n; r *= 2) for (let i = 0; i < n; i += r) for (let n = 0; n < r / 2; n += 1) hn(e, t, i + n, i + n + r / 2, -2 * Math.PI * n / r);
 }
-function dn(e, t, n, r, i) {
+function hn(e, t, n, r, i) {
 	let [a, o] = [Math.cos(i), Math.sin(i)], [s, c] = [e[r], t[r]], [l, u] = [s * a - c * o, s * o + c * a];
 	e[r] = e[n] - l, t[r] = t[n] - u, e[n] = e[n] + l, t[n] = t[n] + u;
 }
-function fn(e) {
+function gn(e) {
 	return 2595 * Math.log10(1 + e / 700);
 }
-function pn(e) {
+function _n(e) {
 	return 700 * (10 ** (e / 2595) - 1);
 }
-var mn = {
+var vn = {
 	wide: 7,
 	narrow: 5,
 	most: 24
-}, hn = 560, gn = class {
+}, yn = 560, bn = class {
 	end = 0;
 	#e = null;
 	#t = 0;
@@ -1622,8 +1643,8 @@ var mn = {
 		this.#n = e;
 	}
 	get framePx() {
-		let e = this.#t < hn ? mn.narrow : mn.wide, t = this.end > 0 ? Math.floor((this.#t - 40) / Math.ceil(this.end)) : 0;
-		return this.#n ? Math.max(e, Math.min(mn.most, t)) : e;
+		let e = this.#t < yn ? vn.narrow : vn.wide, t = this.end > 0 ? Math.floor((this.#t - 40) / Math.ceil(this.end)) : 0;
+		return this.#n ? Math.max(e, Math.min(vn.most, t)) : e;
 	}
 	get shownFrames() {
 		return Math.max(1, Math.floor((this.#t - 40) / this.framePx));
@@ -1648,16 +1669,16 @@ var mn = {
 		return Math.floor((e - 40) / this.framePx) + this.shownFirst;
 	}
 };
-function J(e, t = 2) {
-	return `${(e * j).toFixed(t)} s`;
+function Y(e, t = 2) {
+	return `${(e * P).toFixed(t)} s`;
 }
-var _n = 1.6;
-function Y({ context: e, widthPx: t, heightPx: n }, r, i) {
+var xn = 1.6;
+function Sn({ context: e, widthPx: t, heightPx: n }, r, i) {
 	e.fillStyle = r.lane, e.fillRect(40, 0, Math.min(i.x(i.shownEnd), t) - 40, n);
 }
-function vn(e, t, n, r, i) {
-	let a = W(e), { context: o, heightPx: s } = a;
-	Y(a, t, n);
+function Cn(e, t, n, r, i) {
+	let a = G(e), { context: o, heightPx: s } = a;
+	Sn(a, t, n);
 	let c = s / 2;
 	if (o.fillStyle = t.faint, o.fillRect(40, c - .5, n.x(n.shownEnd) - 40, 1), !r) return;
 	o.fillStyle = i;
@@ -1667,27 +1688,27 @@ function vn(e, t, n, r, i) {
 		o.fillRect(n.x(e / 8), a - .5, l + .25, (i - t) * (c - 1) + 1);
 	}
 }
-var yn = class {
+var wn = class {
 	#e = document.createElement("canvas");
 	draw(e, t, n, r) {
-		let i = W(e);
-		Y(i, t, n);
+		let i = G(e);
+		Sn(i, t, n);
 		let a = Math.max(0, n.shownFirst * 4), o = Math.min(r?.end ?? 0, n.shownEnd * 4) - a;
 		if (!r || o <= 0) return;
 		let s = new ImageData(o, 72);
 		for (let e = 0; e < o; e += 1) {
 			let t = r.column(a + e);
-			for (let n = 0; n < 72; n += 1) s.data.set(Nt[t[n]], 4 * ((71 - n) * o + e)), s.data[4 * ((71 - n) * o + e) + 3] = 255;
+			for (let n = 0; n < 72; n += 1) s.data.set(jt[t[n]], 4 * ((71 - n) * o + e)), s.data[4 * ((71 - n) * o + e) + 3] = 255;
 		}
 		this.#e.width = o, this.#e.height = 72, this.#e.getContext("2d")?.putImageData(s, 0, 0);
 		let [c, l] = [n.x(a / 4), n.x((a + o) / 4)];
 		i.context.drawImage(this.#e, c, 0, l - c, i.heightPx);
 	}
 };
-function bn(e, t, n, r) {
-	let i = W(e), { context: a, heightPx: o } = i;
-	Y(i, t, n);
-	let s = (e) => o - Math.min(1, e / (_n * 80)) * o;
+function Tn(e, t, n, r) {
+	let i = G(e), { context: a, heightPx: o } = i;
+	Sn(i, t, n);
+	let s = (e) => o - Math.min(1, e / (xn * 80)) * o;
 	for (let e = Math.max(0, n.shownFirst); e < Math.min(r.length, n.shownEnd); e += 1) {
 		let i = r[e];
 		if (i != null) {
@@ -1698,25 +1719,25 @@ function bn(e, t, n, r) {
 	a.fillStyle = t.faint, a.fillRect(40, s(80), n.x(n.shownEnd) - 40, 1), a.textAlign = "right", a.fillText("80 ms", 34, s(80));
 }
 // studio/src/figures.ts
-var xn = 16;
-function Sn(e, t, n, r, i) {
+var En = 16;
+function Dn(e, t, n, r, i) {
 	let a = [...e.latenciesMs.slice(-125).filter((e) => e !== null)].sort((e, t) => e - t);
-	if (L("median", a.length ? Cn(X(a, .5)) : "–"), L("jitter", a.length ? Cn(X(a, .95) - X(a, .05)) : "–"), L("late", String(e.latenciesMs.filter((e) => e !== null && e > 80).length)), L("rate", Gt(n, r)), L("ratio", `${Math.round(n.sample_rate_hz * xn / Wt(n, r))} ×`), t) {
+	if (V("median", a.length ? On(X(a, .5)) : "–"), V("jitter", a.length ? On(X(a, .95) - X(a, .05)) : "–"), V("late", String(e.latenciesMs.filter((e) => e !== null && e > 80).length)), V("rate", Yt(n, r)), V("ratio", `${Math.round(n.sample_rate_hz * En / Jt(n, r))} ×`), t) {
 		let { waitingSamples: e, underruns: r } = t.player?.report ?? {
 			waitingSamples: 0,
 			underruns: 0
 		}, o = t.player?.node.context.sampleRate ?? 1, s = 1e3 / n.frame_rate_hz + X(a, .5) + 1e3 * e / o;
-		i && a.length && L("delay", `≈ ${Cn(s)}`), L("gaps", String(r)), L("resumes", String(t.stream?.stats.resumes ?? 0));
+		i && a.length && V("delay", `≈ ${On(s)}`), V("gaps", String(r)), V("resumes", String(t.stream?.stats.resumes ?? 0));
 	}
 }
 function X(e, t) {
 	return e[Math.min(e.length - 1, Math.floor(t * e.length))] ?? 0;
 }
-function Cn(e) {
+function On(e) {
 	return `${e < 10 ? e.toFixed(1) : Math.round(e)}\u00a0ms`;
 }
 // studio/src/monitor.ts
-var wn = 40, Tn = Math.round(.02 * k), En = class {
+var kn = 40, An = Math.round(.02 * M), jn = class {
 	isMixed = !1;
 	#e;
 	#t;
@@ -1745,7 +1766,7 @@ var wn = 40, Tn = Math.round(.02 * k), En = class {
 		if (this.#o = e, !(!this.#i || this.#a || this.#u || this.#l || this.#i.levels === e)) {
 			this.#u = !0;
 			try {
-				let e = await this.#d(Math.max(0, this.#e.frames - wn));
+				let e = await this.#d(Math.max(0, this.#e.frames - kn));
 				this.#l ? await e.stream.close() : (this.isMixed ||= this.#s > 0, this.#a = e);
 			} catch {} finally {
 				this.#u = !1;
@@ -1768,7 +1789,7 @@ var wn = 40, Tn = Math.round(.02 * k), En = class {
 	}
 	async #f(e) {
 		try {
-			for await (let { position: t, pcm: n } of e.stream) n && (e.early.set(e.first + t / A, n), this.#p());
+			for await (let { position: t, pcm: n } of e.stream) n && (e.early.set(e.first + t / N, n), this.#p());
 		} catch (t) {
 			e === this.#i && !this.#l && (this.#i = null, this.#r(t));
 		}
@@ -1776,21 +1797,21 @@ var wn = 40, Tn = Math.round(.02 * k), En = class {
 	#p() {
 		for (let e = this.#i?.early.get(this.#s); e; e = this.#i?.early.get(this.#s)) {
 			let [t, n] = [this.#i, this.#a], r = n?.early.get(this.#s);
-			n && r && (e = On(e, r), this.#i = n, this.#a = null, t.stream.close()), this.#n(this.#s, e), Dn(this.#i, this.#s), this.#a && Dn(this.#a, this.#s), this.#s += 1, n && r && n.levels !== this.#o && this.change(this.#o);
+			n && r && (e = Nn(e, r), this.#i = n, this.#a = null, t.stream.close()), this.#n(this.#s, e), Mn(this.#i, this.#s), this.#a && Mn(this.#a, this.#s), this.#s += 1, n && r && n.levels !== this.#o && this.change(this.#o);
 		}
 	}
 };
-function Dn(e, t) {
+function Mn(e, t) {
 	for (let n of e.early.keys()) n <= t && e.early.delete(n);
 }
-function On(e, t) {
+function Nn(e, t) {
 	return t.map((t, n) => {
-		let r = Math.min(1, n / Tn);
+		let r = Math.min(1, n / An);
 		return r * t + (1 - r) * e[n];
 	});
 }
 // studio/src/live.ts
-var kn = 3e5, An = class {
+var Pn = 3e5, Fn = class {
 	take;
 	monitor;
 	player = null;
@@ -1803,7 +1824,7 @@ var kn = 3e5, An = class {
 	#a = null;
 	#o = null;
 	constructor(e, t, n, r, i, a) {
-		this.#e = e, this.#t = t, this.#n = a, this.#r = i, this.take = n, this.monitor = new En(n, r, (t) => e.stream({
+		this.#e = e, this.#t = t, this.#n = a, this.#r = i, this.take = n, this.monitor = new jn(n, r, (t) => e.stream({
 			mode: "decode",
 			levels: t
 		}, {}), (e, t) => this.#u(e, t), (e) => this.#f(e));
@@ -1819,8 +1840,8 @@ var kn = 3e5, An = class {
 		this.stream = e;
 		try {
 			await this.monitor.open().catch((e) => this.#f(e));
-			let t = await Ot();
-			this.#i ? this.stop() : (this.player = new At(t, this.#r, (e) => this.#d(e, t.sampleRate)), this.#t.start(t, (e) => this.#l(S(e)), (e) => {
+			let t = await z();
+			this.#i ? this.stop() : (this.player = new Et(t, this.#r, (e) => this.#d(e, t.sampleRate)), this.#t.start(t, (e) => this.#l(T(e)), (e) => {
 				this.#n.finishing(), this.stop(e);
 			})), await this.#c(e), await this.monitor.finish(), await this.player?.finish();
 		} finally {
@@ -1843,18 +1864,18 @@ var kn = 3e5, An = class {
 	}
 	#l(e) {
 		let { stream: t, take: n } = this;
-		!t || n.isFull ? this.#i || this.stop(new N("full")) : (n.input?.push(e), t.send(e).catch((e) => this.stop(P(e))), this.#n.input(e), t.stats.unsentMs > kn && this.stop(new N("behind")));
+		!t || n.isFull ? this.#i || this.stop(new I("full")) : (n.input?.push(e), t.send(e).catch((e) => this.stop(L(e))), this.#n.input(e), t.stats.unsentMs > Pn && this.stop(new I("behind")));
 	}
 	#u(e, t) {
-		this.take.output.push(S(t)), this.player?.play(this.take.input?.frame(e) ?? t, t), this.#n.changed();
+		this.take.output.push(T(t)), this.player?.play(this.take.input?.frame(e) ?? t, t), this.#n.changed();
 	}
 	#d(e, t) {
 		this.#t.tick(e.atSamples, t);
 	}
 	#f(e) {
-		this.#n.unheard(P(e));
+		this.#n.unheard(L(e));
 	}
-}, Z = -60, jn = 1500, Mn = 100, Nn = 32767, Pn = class {
+}, Z = -60, In = 1500, Ln = 100, Rn = 32767, zn = class {
 	#e;
 	#t;
 	#n = 0;
@@ -1871,7 +1892,7 @@ var kn = 3e5, An = class {
 	}
 	push(e, t) {
 		for (let t of e) this.#n += t * t, this.#i = Math.max(this.#i, Math.abs(t));
-		this.#r += e.length, t - this.#a >= Mn && this.#c(t);
+		this.#r += e.length, t - this.#a >= Ln && this.#c(t);
 	}
 	clear() {
 		this.#o = {
@@ -1880,31 +1901,31 @@ var kn = 3e5, An = class {
 		}, this.#l(Z, !1), this.#t.textContent = "silence";
 	}
 	#c(e) {
-		let t = Fn(Math.sqrt(this.#n / Math.max(1, this.#r))), n = Fn(this.#i);
-		(n >= this.#o.db || e - this.#o.atMs > jn) && (this.#o = {
+		let t = Bn(Math.sqrt(this.#n / Math.max(1, this.#r))), n = Bn(this.#i);
+		(n >= this.#o.db || e - this.#o.atMs > In) && (this.#o = {
 			db: n,
 			atMs: e
-		}), this.#s = this.#i >= Nn ? e : this.#s, this.#l(t, e - this.#s < jn), this.#a = e, this.#n = this.#r = this.#i = 0;
+		}), this.#s = this.#i >= Rn ? e : this.#s, this.#l(t, e - this.#s < In), this.#a = e, this.#n = this.#r = this.#i = 0;
 	}
 	#l(e, t) {
-		let n = `${Ln(e)}, peak ${Ln(this.#o.db)}${t ? ", clipped" : ""}`, [r, i] = [".meter-bar", ".meter-peak"].map((e) => this.#e.querySelector(e));
-		r && i && (r.style.transform = `scaleX(${In(e)})`, i.style.left = `${100 * In(this.#o.db)}%`), this.#e.classList.toggle("clipped", t), this.#e.setAttribute("aria-valuenow", String(Math.round(e))), this.#e.setAttribute("aria-valuetext", n), this.#t.textContent = n;
+		let n = `${Hn(e)}, peak ${Hn(this.#o.db)}${t ? ", clipped" : ""}`, [r, i] = [".meter-bar", ".meter-peak"].map((e) => this.#e.querySelector(e));
+		r && i && (r.style.transform = `scaleX(${Vn(e)})`, i.style.left = `${100 * Vn(this.#o.db)}%`), this.#e.classList.toggle("clipped", t), this.#e.setAttribute("aria-valuenow", String(Math.round(e))), this.#e.setAttribute("aria-valuetext", n), this.#t.textContent = n;
 	}
 };
-function Fn(e) {
+function Bn(e) {
 	return Math.max(Z, 20 * Math.log10(Math.max(e, 1e-9) / 32768));
 }
-function In(e) {
+function Vn(e) {
 	return (e - Z) / 60;
 }
-function Ln(e) {
+function Hn(e) {
 	return e <= Z ? "silence" : `${Math.round(e)} dB`;
 }
 // studio/src/refusal-box.ts
-var Rn = ["unauthorized", "token_expired"], zn = class {
-	#e = I("refusal", HTMLElement);
-	#t = I("key-entry", HTMLFormElement);
-	#n = I("key", HTMLInputElement);
+var Un = ["unauthorized", "token_expired"], Wn = class {
+	#e = B("refusal", HTMLElement);
+	#t = B("key-entry", HTMLFormElement);
+	#n = B("key", HTMLInputElement);
 	constructor(e) {
 		this.#t.addEventListener("submit", (t) => {
 			t.preventDefault(), e(this.#n.value.trim());
@@ -1924,50 +1945,50 @@ var Rn = ["unauthorized", "token_expired"], zn = class {
 			let [n, r] = [document.createElement("p"), document.createElement(e)];
 			return r.textContent = t, n.append(r), n;
 		}));
-		let n = e !== null && Rn.includes(e.code);
+		let n = e !== null && Un.includes(e.code);
 		n && this.#t.hidden && (this.#n.value = ""), this.#t.hidden = !n, n && this.#n.focus();
 	}
-}, Bn = {
+}, Gn = {
 	wav: "audio/wav",
 	npy: "application/octet-stream",
 	mimi: "application/octet-stream"
 };
-function Vn(e, t, n) {
+function Kn(e, t, n) {
 	switch (t) {
-		case "input.wav": return gt(e.input?.view() ?? /* @__PURE__ */ new Int16Array());
-		case "codec.wav": return gt(e.output.view(0, e.samples));
-		case "npy": return tt(e.codes(n));
-		case "mimi": return nt(e.codes(n));
+		case "input.wav": return pt(e.input?.view() ?? /* @__PURE__ */ new Int16Array());
+		case "codec.wav": return pt(e.output.view(0, e.samples));
+		case "npy": return Qe(e.codes(n));
+		case "mimi": return $e(e.codes(n));
 	}
 }
-function Hn(e, t, n) {
-	let r = t.endsWith(".wav") ? `${e.name}-${t}` : `${e.name}-${n}.${t}`, i = Bn[t.split(".").at(-1)], a = document.createElement("a");
-	a.href = URL.createObjectURL(new Blob([Vn(e, t, n)], { type: i })), a.download = r, a.click(), setTimeout(() => URL.revokeObjectURL(a.href), 1e4);
+function qn(e, t, n) {
+	let r = t.endsWith(".wav") ? `${e.name}-${t}` : `${e.name}-${n}.${t}`, i = Gn[t.split(".").at(-1)], a = document.createElement("a");
+	a.href = URL.createObjectURL(new Blob([Kn(e, t, n)], { type: i })), a.download = r, a.click(), setTimeout(() => URL.revokeObjectURL(a.href), 1e4);
 }
 // studio/src/sources.ts
-var Un = .02, Wn = 256 * 2 ** 20, Gn = 1e3, Kn = 4e3, qn = 192e3;
-async function Jn() {
-	let e = await Yn(), t = null, n = () => {}, r = () => {}, i = null;
+var Jn = .02, Yn = 256 * 2 ** 20, Xn = 1e3, Zn = 4e3, Qn = 192e3;
+async function $n() {
+	let e = await er(), t = null, n = () => {}, r = () => {}, i = null;
 	return {
 		name: "microphone",
 		start(i, a, o) {
-			let s = new O(i.sampleRate, k), c = Math.round(Un * i.sampleRate);
+			let s = new j(i.sampleRate, M), c = Math.round(Jn * i.sampleRate);
 			t = new AudioWorkletNode(i, "mimi-capture", { processorOptions: { chunkSamples: c } }), t.port.onmessage = ({ data: e }) => e === "stopped" ? n() : a(s.push(e)), r = () => a(s.flush());
-			for (let t of e.getAudioTracks()) t.onended = () => o(new N("microphone_lost"));
+			for (let t of e.getAudioTracks()) t.onended = () => o(new I("microphone_lost"));
 			i.createMediaStreamSource(e).connect(t), t.connect(i.destination);
 		},
 		tick() {},
 		stop() {
 			return i ??= (async () => {
 				await new Promise((e) => {
-					n = e, setTimeout(e, t ? Gn : 0), t?.port.postMessage("stop");
+					n = e, setTimeout(e, t ? Xn : 0), t?.port.postMessage("stop");
 				}), r(), t?.disconnect(), e.getTracks().forEach((e) => e.stop());
 			})(), i;
 		}
 	};
 }
-async function Yn() {
-	if (!navigator.mediaDevices?.getUserMedia) throw new N("old_browser");
+async function er() {
+	if (!navigator.mediaDevices?.getUserMedia) throw new I("old_browser");
 	try {
 		return await navigator.mediaDevices.getUserMedia({ audio: {
 			channelCount: 1,
@@ -1977,7 +1998,7 @@ async function Yn() {
 		} });
 	} catch (e) {
 		let { name: t, message: n } = e;
-		throw new N({
+		throw new I({
 			NotAllowedError: "microphone_denied",
 			SecurityError: "microphone_denied",
 			NotFoundError: "microphone_missing",
@@ -1985,7 +2006,7 @@ async function Yn() {
 		}[t] ?? "microphone_failed", `${t}: ${n}`);
 	}
 }
-function Xn(e, t) {
+function tr(e, t) {
 	let n = null, r = 0, i = () => {}, a = () => {};
 	return {
 		name: e,
@@ -1994,7 +2015,7 @@ function Xn(e, t) {
 		},
 		tick(e, o) {
 			n ??= e;
-			let s = Math.min(t.length, Math.floor((e - n) * k / o));
+			let s = Math.min(t.length, Math.floor((e - n) * M / o));
 			s > r && (i(t.subarray(r, s)), r = s, s === t.length && a(null));
 		},
 		async stop() {
@@ -2002,36 +2023,36 @@ function Xn(e, t) {
 		}
 	};
 }
-async function Zn(e, t) {
-	let n = _t(new Uint8Array(e));
-	if (n && n.samples.length > 0 && n.sampleRateHz >= Kn && n.sampleRateHz <= qn) {
-		let { samples: e, channels: t, sampleRateHz: r } = n, i = Float32Array.from({ length: e.length / t }, (n, r) => e.subarray(r * t, (r + 1) * t).reduce((e, t) => e + t, 0) / t / 32768), a = new O(r, k);
-		return Qn(a.push(i), a.flush());
+async function nr(e, t) {
+	let n = mt(new Uint8Array(e));
+	if (n && n.samples.length > 0 && n.sampleRateHz >= Zn && n.sampleRateHz <= Qn) {
+		let { samples: e, channels: t, sampleRateHz: r } = n, i = Float32Array.from({ length: e.length / t }, (n, r) => e.subarray(r * t, (r + 1) * t).reduce((e, t) => e + t, 0) / t / 32768), a = new j(r, M);
+		return rr(a.push(i), a.flush());
 	}
 	try {
-		let t = await new OfflineAudioContext(1, 1, k).decodeAudioData(e);
+		let t = await new OfflineAudioContext(1, 1, M).decodeAudioData(e);
 		if (t.length === 0) throw Error("it holds no sound");
 		let n = new Float32Array(t.length);
 		for (let e = 0; e < t.numberOfChannels; e += 1) t.getChannelData(e).forEach((e, r) => n[r] = n[r] + e / t.numberOfChannels);
 		return n;
 	} catch (e) {
-		throw new N("file_unreadable", `${t}: ${e instanceof Error ? e.message : e}`);
+		throw new I("file_unreadable", `${t}: ${e instanceof Error ? e.message : e}`);
 	}
 }
-function Qn(e, t) {
+function rr(e, t) {
 	let n = new Float32Array(e.length + t.length);
 	return n.set(e), n.set(t, e.length), n;
 }
-async function $n(e) {
-	if (e.size > Wn) throw new N("file_too_big", `${e.name} has ${Math.round(e.size / 2 ** 20)} MiB.`);
+async function ir(e) {
+	if (e.size > Yn) throw new I("file_too_big", `${e.name} has ${Math.round(e.size / 2 ** 20)} MiB.`);
 	try {
 		return await e.arrayBuffer();
 	} catch (t) {
-		throw new N("file_unreadable", `${e.name}: ${t instanceof Error ? t.message : t}`);
+		throw new I("file_unreadable", `${e.name}: ${t instanceof Error ? t.message : t}`);
 	}
 }
 // studio/src/take-player.ts
-var er = .02, tr = .05, nr = class {
+var ar = .02, or = .05, sr = class {
 	#e = null;
 	#t = null;
 	#n = null;
@@ -2051,9 +2072,9 @@ var er = .02, tr = .05, nr = class {
 	}
 	async play(e, t, n, r) {
 		this.stop();
-		let i = await Ot();
-		this.#e = i, this.#r = r, this.#i = Math.max(e?.length ?? 0, t?.length ?? 0) / k;
-		let a = i.currentTime + tr;
+		let i = await z();
+		this.#e = i, this.#r = r, this.#i = Math.max(e?.length ?? 0, t?.length ?? 0) / M;
+		let a = i.currentTime + or;
 		this.#a = a - n, this.#t = this.#s(e, a), this.#n = this.#s(t, a), this.listen(r);
 	}
 	listen(e) {
@@ -2063,16 +2084,16 @@ var er = .02, tr = .05, nr = class {
 		let t = this.#e;
 		if (!t) return;
 		let n = this.#n;
-		this.#l(n, 0), setTimeout(() => n?.node.stop(), 70), this.#n = this.#s(e, t.currentTime + er), this.listen(this.#r);
+		this.#l(n, 0), setTimeout(() => n?.node.stop(), 70), this.#n = this.#s(e, t.currentTime + ar), this.listen(this.#r);
 	}
 	stop() {
-		for (let e of [this.#t, this.#n]) e && (e.node.onended = null, this.#l(e, 0), e.node.stop((this.#e?.currentTime ?? 0) + er));
+		for (let e of [this.#t, this.#n]) e && (e.node.onended = null, this.#l(e, 0), e.node.stop((this.#e?.currentTime ?? 0) + ar));
 		this.#e = this.#t = this.#n = null;
 	}
 	#s(e, t) {
 		let n = this.#e;
 		if (!n || !e || e.length === 0) return null;
-		let r = n.createBuffer(1, e.length, k);
+		let r = n.createBuffer(1, e.length, M);
 		r.copyToChannel(Float32Array.from(e.view(), (e) => e / 32768), 0);
 		let [i, a] = [n.createBufferSource(), n.createGain()];
 		return i.buffer = r, a.gain.value = 0, i.connect(a).connect(n.destination), i.start(t, Math.max(0, t - this.#a)), i.onended = () => this.#c(i), {
@@ -2084,12 +2105,12 @@ var er = .02, tr = .05, nr = class {
 		this.#e && (e === this.#n?.node || e === this.#t?.node && !this.#n) && this.atS >= this.#i - .1 && (this.stop(), this.#o());
 	}
 	#l(e, t) {
-		e?.gain.gain.setTargetAtTime(t, this.#e?.currentTime ?? 0, er / 4);
+		e?.gain.gain.setTargetAtTime(t, this.#e?.currentTime ?? 0, ar / 4);
 	}
-}, rr = {
+}, cr = {
 	least: 7,
 	most: 16
-}, ir = 232, ar = 4, or = 5, sr = 20, Q = 25, cr = .22, lr = /* @__PURE__ */ new Map([
+}, lr = 232, ur = 4, dr = 5, fr = 20, Q = 25, pr = .22, mr = /* @__PURE__ */ new Map([
 	["ArrowLeft", [-1, 0]],
 	["ArrowRight", [1, 0]],
 	["ArrowUp", [0, -1]],
@@ -2098,7 +2119,7 @@ var er = .02, tr = .05, nr = class {
 	["PageDown", [Q, 0]],
 	["Home", [-Infinity, 0]],
 	["End", [Infinity, 0]]
-]), ur = class {
+]), hr = class {
 	#e;
 	#t;
 	#n;
@@ -2107,14 +2128,14 @@ var er = .02, tr = .05, nr = class {
 	#a = 1;
 	#o = 1;
 	#s = 1;
-	#c = rr.least;
+	#c = cr.least;
 	#l = null;
 	#u = null;
 	constructor(e, t, n, r) {
 		this.#e = e, this.#t = t, this.#n = n, this.#r = r, e.addEventListener("pointermove", (e) => this.#g(this.#m(e))), e.addEventListener("pointerleave", () => this.#g(null)), e.addEventListener("pointerdown", (e) => this.#_(this.#m(e))), e.addEventListener("keydown", (e) => this.#v(e));
 	}
 	use(e, t) {
-		this.#i = e, this.#a = t, this.#l = this.#u = null, this.#o = e.levels, this.#c = Math.max(rr.least, Math.min(rr.most, Math.floor(ir / e.levels))), this.#e.style.height = `${this.#p(e.levels) + sr}px`, this.#n("");
+		this.#i = e, this.#a = t, this.#l = this.#u = null, this.#o = e.levels, this.#c = Math.max(cr.least, Math.min(cr.most, Math.floor(lr / e.levels))), this.#e.style.height = `${this.#p(e.levels) + fr}px`, this.#n("");
 	}
 	set heard(e) {
 		this.#s = e, this.refresh();
@@ -2124,8 +2145,8 @@ var er = .02, tr = .05, nr = class {
 		this.#n(e ? this.#y(e) : "");
 	}
 	draw(e) {
-		let { context: t, widthPx: n } = W(this.#e), r = Math.min(this.#t.x(this.#t.shownEnd), n);
-		t.fillStyle = e.lane, t.fillRect(40, or, r - 40, this.#c), t.fillRect(40, this.#p(1), r - 40, this.#p(this.#o) - this.#p(1)), this.#d(t), this.#s < this.#o && (t.fillStyle = e.ink, t.fillRect(40, this.#p(this.#s) - 1, r - 40, 1)), this.#f(t, e, r);
+		let { context: t, widthPx: n } = G(this.#e), r = Math.min(this.#t.x(this.#t.shownEnd), n);
+		t.fillStyle = e.lane, t.fillRect(40, dr, r - 40, this.#c), t.fillRect(40, this.#p(1), r - 40, this.#p(this.#o) - this.#p(1)), this.#d(t), this.#s < this.#o && (t.fillStyle = e.ink, t.fillRect(40, this.#p(this.#s) - 1, r - 40, 1)), this.#f(t, e, r);
 		for (let n of [this.#l, this.#u]) n && this.#h(n) && (t.strokeStyle = e.mark, t.lineWidth = 2, t.strokeRect(this.#t.x(n.frame) - 1, this.#p(n.level) - 1, this.#t.framePx + 1, this.#c + 1));
 	}
 	#d(e) {
@@ -2133,7 +2154,7 @@ var er = .02, tr = .05, nr = class {
 		for (let a = Math.max(0, n); i && a < Math.min(i.frames, r); a += 1) {
 			let n = i.frame(a), r = this.#t.x(a);
 			n.forEach((n, i) => {
-				e.globalAlpha = i < this.#s ? 1 : cr, e.fillStyle = U(n, this.#a), e.fillRect(r, this.#p(i), t - 1, this.#c - 1);
+				e.globalAlpha = i < this.#s ? 1 : pr, e.fillStyle = Nt(n, this.#a), e.fillRect(r, this.#p(i), t - 1, this.#c - 1);
 			});
 		}
 		e.globalAlpha = 1;
@@ -2146,14 +2167,14 @@ var er = .02, tr = .05, nr = class {
 		let i = this.#p(this.#o), a = Math.max(0, Math.ceil(this.#t.shownFirst / Q) * Q);
 		for (let t = a; t < this.#t.shownEnd; t += Q) {
 			let r = this.#t.x(t);
-			e.fillRect(r, i, 1, 4), r + 16 < n && e.fillText(J(t, 0), Math.max(r, 48), i + 12);
+			e.fillRect(r, i, 1, 4), r + 16 < n && e.fillText(Y(t, 0), Math.max(r, 48), i + 12);
 		}
 	}
 	#p(e) {
-		return or + e * this.#c + (e > 0 ? ar : 0);
+		return dr + e * this.#c + (e > 0 ? ur : 0);
 	}
 	#m(e) {
-		let t = this.#e.getBoundingClientRect(), n = e.clientY - t.top - or, r = n < this.#c ? 0 : Math.floor((n - ar) / this.#c), i = {
+		let t = this.#e.getBoundingClientRect(), n = e.clientY - t.top - dr, r = n < this.#c ? 0 : Math.floor((n - ur) / this.#c), i = {
 			frame: this.#t.frameAt(e.clientX - t.left),
 			level: r
 		};
@@ -2172,9 +2193,9 @@ var er = .02, tr = .05, nr = class {
 	#v(e) {
 		let t = this.#i;
 		if (e.key === "Escape") this.#_(null);
-		else if (t && t.frames > 0 && lr.has(e.key) && !e.ctrlKey && !e.metaKey && !e.altKey) {
+		else if (t && t.frames > 0 && mr.has(e.key) && !e.ctrlKey && !e.metaKey && !e.altKey) {
 			e.preventDefault();
-			let [n, r] = this.#l ? lr.get(e.key) : [0, 0], { frame: i, level: a } = this.#l ?? {
+			let [n, r] = this.#l ? mr.get(e.key) : [0, 0], { frame: i, level: a } = this.#l ?? {
 				frame: t.frames - 1,
 				level: 0
 			};
@@ -2191,29 +2212,29 @@ var er = .02, tr = .05, nr = class {
 		}) ? this.#i?.frame(e)[t] : void 0;
 		if (n === void 0) return "";
 		let r = t === 0 ? "semantic" : "acoustic", i = t < this.#s ? "" : ", not heard";
-		return `code ${n} of 0 .. ${this.#a - 1} · level ${t}, ${r}${i} · frame ${e}, at ${J(e)}`;
+		return `code ${n} of 0 .. ${this.#a - 1} · level ${t}, ${r}${i} · frame ${e}, at ${Y(e)}`;
 	}
-}, dr = 66, fr = 1e3, pr = 16, mr = class {
+}, gr = 66, _r = 1e3, vr = 16, yr = class {
 	map;
-	#e = new gn();
+	#e = new bn();
 	#t = null;
 	#n = ["input", "output"].map((e) => ({
-		canvas: I(e, HTMLCanvasElement),
-		painter: new yn()
+		canvas: B(e, HTMLCanvasElement),
+		painter: new wn()
 	}));
-	#r = I("latency", HTMLCanvasElement);
-	#i = I("scale", HTMLCanvasElement);
+	#r = B("latency", HTMLCanvasElement);
+	#i = B("scale", HTMLCanvasElement);
 	#a = /* @__PURE__ */ new Map();
 	#o = null;
-	#s = Mt();
+	#s = At();
 	#c = !1;
 	#l = 0;
 	#u = matchMedia("(prefers-reduced-motion: reduce)");
 	#d;
 	constructor(e) {
-		this.#d = e, this.map = new ur(I("map", HTMLCanvasElement), this.#e, (e) => L("cell", e), () => this.draw()), matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-			this.#s = Mt(), this.draw();
-		}), new ResizeObserver(() => this.draw()).observe(I("map", HTMLCanvasElement));
+		this.#d = e, this.map = new hr(B("map", HTMLCanvasElement), this.#e, (e) => V("cell", e), () => this.draw()), matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+			this.#s = At(), this.draw();
+		}), new ResizeObserver(() => this.draw()).observe(B("map", HTMLCanvasElement));
 	}
 	use(e, t) {
 		this.#t = e, this.#a.clear(), this.#o = null, this.#e.follow(), this.map.use(e, t), this.draw();
@@ -2226,24 +2247,24 @@ var er = .02, tr = .05, nr = class {
 	}
 	refresh() {
 		if (this.#c) return;
-		let e = performance.now() - this.#l, t = (this.#u.matches ? fr : dr) - e;
+		let e = performance.now() - this.#l, t = (this.#u.matches ? _r : gr) - e;
 		this.#c = !0, setTimeout(() => requestAnimationFrame(() => this.draw()), Math.max(0, t));
 	}
 	draw() {
 		this.#c = !1;
 		let e = this.#t;
 		if (!e) return;
-		this.#l = performance.now(), this.#e.resize(I("map", HTMLCanvasElement).clientWidth), this.#e.end = Math.max(e.frames, e.input?.frames ?? 0);
+		this.#l = performance.now(), this.#e.resize(B("map", HTMLCanvasElement).clientWidth), this.#e.end = Math.max(e.frames, e.input?.frames ?? 0);
 		let t = [this.#s.input, this.#s.output];
 		[e.input, e.output].forEach((e, n) => {
 			let { canvas: r, painter: i } = this.#n[n];
-			B("lanes") === "spectrogram" ? i.draw(r, this.#s, this.#e, e && this.#f(e)) : vn(r, this.#s, this.#e, e, t[n]), this.#p(r);
-		}), this.map.draw(this.#s), this.#p(I("map", HTMLCanvasElement)), bn(this.#r, this.#s, this.#e, e.latenciesMs);
+			U("lanes") === "spectrogram" ? i.draw(r, this.#s, this.#e, e && this.#f(e)) : Cn(r, this.#s, this.#e, e, t[n]), this.#p(r);
+		}), this.map.draw(this.#s), this.#p(B("map", HTMLCanvasElement)), Tn(this.#r, this.#s, this.#e, e.latenciesMs);
 		let n = Math.min(e.frames, this.#e.shownFrames) * this.#e.framePx;
-		I("seek", HTMLInputElement).style.width = `${n + pr}px`, this.#m(), this.map.refresh(), this.#d();
+		B("seek", HTMLInputElement).style.width = `${n + vr}px`, this.#m(), this.map.refresh(), this.#d();
 	}
 	#f(e) {
-		let t = this.#a.get(e) ?? new ln(e);
+		let t = this.#a.get(e) ?? new pn(e);
 		return this.#a.set(e, t), t;
 	}
 	#p(e) {
@@ -2251,10 +2272,10 @@ var er = .02, tr = .05, nr = class {
 		t && this.#o !== null && (t.fillStyle = this.#s.mark, t.fillRect(this.#e.x(this.#o) - 1, 0, 2, e.clientHeight));
 	}
 	#m() {
-		let { context: e, widthPx: t, heightPx: n } = W(this.#i);
-		for (let r = 0; r < t; r += 1) e.fillStyle = U(r, t), e.fillRect(r, 0, 1, n);
+		let { context: e, widthPx: t, heightPx: n } = G(this.#i);
+		for (let r = 0; r < t; r += 1) e.fillStyle = Nt(r, t), e.fillRect(r, 0, 1, n);
 	}
-}, hr = 250, gr = /\.(npy|mimi|json)$/i, _r = class {
+}, br = 250, xr = /\.(npy|mimi|json)$/i, Sr = class {
 	askAgain = () => {};
 	#e;
 	#t = null;
@@ -2266,51 +2287,57 @@ var er = .02, tr = .05, nr = class {
 	#s = !1;
 	#c = !1;
 	#l = 0;
-	#u = new zn((e) => this.askAgain(e));
-	#d = new Pn(I("meter", HTMLElement), I("meter-words", HTMLElement));
-	#f = new mr(() => this.#D());
-	#p = new nr(() => this.#w());
+	#u = new Wn((e) => this.askAgain(e));
+	#d = new zn(B("meter", HTMLElement), B("meter-words", HTMLElement));
+	#f = new yr(() => this.#O());
+	#p = new sr(() => this.#T());
 	constructor(e) {
 		this.#e = e;
 	}
 	use(e) {
 		let t = this.#t === null;
-		this.#t = e, t && (I("levels", HTMLInputElement).max = String(e.levels), L("scale-most", String(e.codebook_entries - 1)), this.setLevels(e.default_levels), this.#E("empty", ""));
+		this.#t = e, t && (B("levels", HTMLInputElement).max = String(e.levels), V("scale-most", String(e.codebook_entries - 1)), this.setLevels(e.default_levels), this.#D("empty", ""));
 	}
 	refuse(e) {
-		this.#u.show(e === null ? null : P(e));
+		this.#u.show(e === null ? null : L(e));
 	}
 	speak() {
-		this.#m("off", "Waiting for the microphone …", () => Jn());
+		this.#h("off", "Waiting for the microphone …", () => $n());
 	}
 	playExample() {
-		this.#m("codec", "Fetching the example …", async () => Xn("example", await Zn(await this.#e.example(), "example")));
+		this.#h("codec", "Fetching the example …", async () => tr("example", await nr(await this.#e.example(), "example")));
 	}
 	open(e) {
 		let t = e.name.replace(/\.[^.]*$/, "");
-		gr.test(e.name) ? this.#v(e, t) : this.#m("codec", "Reading the file …", async () => Xn(t, await Zn(await $n(e), e.name)));
+		xr.test(e.name) ? this.#y(e, t) : this.#h("codec", "Reading the file …", async () => tr(t, await nr(await ir(e), e.name)));
 	}
 	stop() {
-		this.#s = !0, this.#a && (this.#E("finishing", "Stopping; waiting for the last answers …"), this.#a.stop());
+		this.#s = !0, this.#a && (this.#D("finishing", "Stopping; waiting for the last answers …"), this.#a.stop());
 	}
 	playOrPause() {
-		this.#p.isPlaying ? (this.#p.stop(), this.#w()) : this.#S(nn());
+		this.#p.isPlaying ? (this.#p.stop(), this.#T()) : this.#C(sn());
+	}
+	async hear(e) {
+		this.#n === "take" && (W("listen", e === "input" ? "input" : "codec"), e !== "input" && e !== this.#r && (this.setLevels(e), await this.#S(), e !== this.#r) || (this.#m(), await this.#C(0)));
 	}
 	seek(e) {
-		this.#p.isPlaying ? this.#S(e) : (this.#f.playhead = e / j, K(e));
+		this.#p.isPlaying ? this.#C(e) : (this.#f.playhead = e / P, q(e));
 	}
 	listen(e) {
-		this.#a?.listen(e), this.#p.listen(e);
+		this.#a?.listen(e), this.#p.listen(e), this.#m();
+	}
+	#m() {
+		Vt(U("listen") === "input" ? "input" : this.#r);
 	}
 	setLevels(e) {
-		this.#r = e, this.#t && ($t(e, this.#t), this.#f.map.heard = e, this.#f.refresh(), this.#a?.monitor.change(e), this.#n === "take" && this.#x());
+		this.#r = e, this.#t && (rn(e, this.#t), this.#m(), this.#f.map.heard = e, this.#f.refresh(), this.#a?.monitor.change(e), this.#n === "take" && this.#S());
 	}
 	changeLanes() {
-		let e = B("lanes") === "spectrogram";
-		I("stage", HTMLElement).classList.toggle("spectrograms", e), this.#f.draw();
+		let e = U("lanes") === "spectrogram";
+		B("stage", HTMLElement).classList.toggle("spectrograms", e), this.#f.draw();
 	}
 	save(e) {
-		this.#i && Hn(this.#i, e, this.#r);
+		this.#i && qn(this.#i, e, this.#r);
 	}
 	get inside() {
 		let e = this;
@@ -2342,60 +2369,60 @@ var er = .02, tr = .05, nr = class {
 			}
 		});
 	}
-	async #m(e, t, n) {
+	async #h(e, t, n) {
 		let r = this.#t;
 		if (!r || this.#n !== "empty" && this.#n !== "take") return;
-		this.#h(e, t);
+		this.#g(e, t);
 		let i = null, a = null;
 		try {
-			await Ot(), i = await n(), this.#s || (this.#y(new bt(i.name, r.levels), r), this.#a = this.#g(i, e), await this.#a.run());
+			await z(), i = await n(), this.#s || (this.#b(new _t(i.name, r.levels), r), this.#a = this.#_(i, e), await this.#a.run());
 		} catch (e) {
-			a = P(e);
+			a = L(e);
 		}
-		i?.stop(), this.#_(a);
-	}
-	#h(e, t) {
-		this.#p.stop(), this.#s = this.#c = !1, this.#a = null, this.refuse(null), V("listen", e), this.#E("starting", t);
+		i?.stop(), this.#v(a);
 	}
 	#g(e, t) {
+		this.#p.stop(), this.#s = this.#c = !1, this.#a = null, this.refuse(null), W("listen", e), this.#D("starting", t);
+	}
+	#_(e, t) {
 		let n = this.#i;
-		return new An(this.#e, e, n, this.#r, t, {
+		return new Fn(this.#e, e, n, this.#r, t, {
 			changed: () => this.#f.refresh(),
 			input: (e) => {
-				this.#n === "starting" && this.#E("live", t === "off" ? "Listening to you. With headphones on, choose Codec to hear it live." : "Playing."), this.#d.push(e, performance.now()), K((n.input?.length ?? 0) / k), this.#f.refresh();
+				this.#n === "starting" && this.#D("live", t === "off" ? "Listening to you. With headphones on, choose Codec to hear it live." : "Playing."), this.#d.push(e, performance.now()), q((n.input?.length ?? 0) / M), this.#f.refresh();
 			},
-			notice: (e) => this.#T(e),
-			finishing: () => this.#E("finishing", "The sound has ended; waiting for the last answers …"),
+			notice: (e) => this.#E(e),
+			finishing: () => this.#D("finishing", "The sound has ended; waiting for the last answers …"),
 			unheard: (e) => {
 				this.#c = !0, this.#u.show(e);
 			}
 		});
 	}
-	#_(e) {
+	#v(e) {
 		let t = this.#i;
-		this.#d.clear(), e && this.#u.show(e), !t || t.frames === 0 && (t.input?.length ?? 0) === 0 ? (this.#i = null, this.#E(this.#t ? "empty" : "loading", "")) : (B("listen") === "off" && V("listen", "codec"), this.#E("take", `${e ? "Stopped after" : "Done:"} ${t.frames} frames, ${J(t.frames)}.`), t.frames > 0 && this.#a && !this.#a.monitor.isMixed && t.output.frames >= t.frames && this.#o?.keep(this.#a.monitor.levels, t.output), this.#x(), this.#b(t));
+		this.#d.clear(), e && this.#u.show(e), !t || t.frames === 0 && (t.input?.length ?? 0) === 0 ? (this.#i = null, this.#D(this.#t ? "empty" : "loading", "")) : (U("listen") === "off" && W("listen", "codec"), this.#D("take", `${e ? "Stopped after" : "Done:"} ${t.frames} frames, ${Y(t.frames)}.`), t.frames > 0 && this.#a && !this.#a.monitor.isMixed && t.output.frames >= t.frames && this.#o?.keep(this.#a.monitor.levels, t.output), this.#S(), this.#x(t));
 	}
-	async #v(e, t) {
+	async #y(e, t) {
 		let n = this.#t;
 		if (!(!n || this.#n !== "empty" && this.#n !== "take")) {
-			this.#h("codec", "Reading the codes …");
+			this.#g("codec", "Reading the codes …");
 			try {
-				let r = rt(new Uint8Array(await $n(e)), e.name);
-				if (r.frames > 7500) throw new N("file_too_big", `${e.name} has ${r.frames} frames.`);
-				let i = bt.ofCodes(t, r);
-				i.output = M.of(await this.#e.decode(i.codes(i.levels), new AbortController().signal)), this.#y(i, n), this.#o?.keep(i.levels, i.output), this.setLevels(i.levels), this.#E("take", `${e.name}: ${i.frames} frames, ${J(i.frames)}.`), this.#b(i);
+				let r = et(new Uint8Array(await ir(e)), e.name);
+				if (r.frames > 7500) throw new I("file_too_big", `${e.name} has ${r.frames} frames.`);
+				let i = _t.ofCodes(t, r);
+				i.output = F.of(await this.#e.decode(i.codes(i.levels), new AbortController().signal)), this.#b(i, n), this.#o?.keep(i.levels, i.output), this.setLevels(i.levels), this.#D("take", `${e.name}: ${i.frames} frames, ${Y(i.frames)}.`), this.#x(i);
 			} catch (e) {
-				this.#u.show(P(e)), this.#E(this.#i ? "take" : "empty", "");
+				this.#u.show(L(e)), this.#D(this.#i ? "take" : "empty", "");
 			}
 		}
 	}
-	#y(e, t) {
-		this.#i = e, this.#o = new Jt(this.#e, e), this.#l = 0, en(e), this.setLevels(Math.min(this.#r, e.levels)), Xt(this.#n, I("status", HTMLElement).textContent ?? "", e), this.#f.use(e, t.codebook_entries);
+	#b(e, t) {
+		this.#i = e, this.#o = new Qt(this.#e, e), this.#l = 0, an(e), this.setLevels(Math.min(this.#r, e.levels)), en(this.#n, B("status", HTMLElement).textContent ?? "", e), this.#f.use(e, t.codebook_entries);
 	}
-	#b(e) {
-		tn(e), this.#l = 0, this.#f.draw();
+	#x(e) {
+		on(e), this.#l = 0, this.#f.draw();
 	}
-	async #x() {
+	async #S() {
 		let [e, t] = [this.#i, this.#o];
 		if (e && t && e.frames !== 0) try {
 			let n = await t.at(this.#r);
@@ -2404,48 +2431,48 @@ var er = .02, tr = .05, nr = class {
 			this.refuse(e);
 		}
 	}
-	async #S(e) {
+	async #C(e) {
 		let t = this.#i;
 		if (t && this.#n === "take") try {
-			let n = B("listen") === "input" && t.input ? "input" : "codec";
-			V("listen", n), await this.#p.play(t.input, t.output, e, n), Qt(!0), this.#C();
+			let n = U("listen") === "input" && t.input ? "input" : "codec";
+			W("listen", n), await this.#p.play(t.input, t.output, e, n), nn(!0), this.#w();
 		} catch (e) {
 			this.refuse(e);
 		}
 	}
-	#C() {
-		this.#p.isPlaying && (I("seek", HTMLInputElement).value = String(this.#p.atS), this.#f.playhead = this.#p.atS / j, K(this.#p.atS), requestAnimationFrame(() => this.#C()));
-	}
 	#w() {
-		Qt(!1), this.#f.draw();
+		this.#p.isPlaying && (B("seek", HTMLInputElement).value = String(this.#p.atS), this.#f.playhead = this.#p.atS / P, q(this.#p.atS), requestAnimationFrame(() => this.#w()));
 	}
-	#T({ kind: e, text: t }) {
-		Zt({
+	#T() {
+		nn(!1), this.#f.draw();
+	}
+	#E({ kind: e, text: t }) {
+		tn({
 			lost: "The connection is lost. Your sound is kept; trying again …",
 			resumed: "Connected again; nothing is lost.",
 			goaway: `Note: ${t}.`,
 			warning: `Note: ${t}.`
 		}[e], e === "lost");
 	}
-	#E(e, t) {
-		this.#n = e, this.#f.isDone = e === "take", Xt(e, t, this.#i), (e === "take" || e === "empty") && kt();
+	#D(e, t) {
+		this.#n = e, this.#f.isDone = e === "take", en(e, t, this.#i), Bt(e === "take" ? this.#i : null), (e === "take" || e === "empty") && Tt();
 	}
-	#D() {
+	#O() {
 		let e = performance.now();
-		this.#i && this.#t && e - this.#l >= hr && (this.#l = e, Sn(this.#i, this.#a, this.#t, this.#r, this.#n === "live"));
+		this.#i && this.#t && e - this.#l >= br && (this.#l = e, Dn(this.#i, this.#a, this.#t, this.#r, this.#n === "live"));
 	}
-}, vr = new Ut(document.baseURI), $ = new _r(vr);
+}, Cr = new qt(document.baseURI), $ = new Sr(Cr);
 Object.defineProperty(globalThis, "mimi", { value: $.inside });
-var yr = I("hero", HTMLCanvasElement);
-new ResizeObserver(() => It(yr)).observe(yr);
-async function br() {
+var wr = B("hero", HTMLCanvasElement);
+new ResizeObserver(() => Ft(wr)).observe(wr);
+async function Tr() {
 	try {
-		let e = await vr.facts();
-		L("model", `${e.name} · ${e.weight_class}, ${e.numerics} numerics · up to ${e.levels} levels`), $.use(e), Dt(), $.refuse(null);
+		let e = await Cr.facts();
+		V("model", `${e.name} · ${e.weight_class}, ${e.numerics} numerics · up to ${e.levels} levels`), $.use(e), wt(), $.refuse(null);
 	} catch (e) {
 		$.refuse(e);
 	}
 }
-zt($), $.askAgain = (e) => {
-	vr.use(e), br();
-}, br();
+Ut($), $.askAgain = (e) => {
+	Cr.use(e), Tr();
+}, Tr();

@@ -3,7 +3,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import soundfile
+
+from codec_core.verify.vectors import PACKAGED
 
 
 def test_a_line_for_every_check(mimi) -> None:
@@ -57,6 +60,28 @@ def test_drift(mimi, wide_checkpoint: Path, quantised_model_path: Path, tmp_path
 
 def test_what_drift_needs(mimi, tmp_path: Path) -> None:
     for arguments in (("x.wav",), ("--plot", tmp_path / "x.png"), ("--drift", "default")):
+        outcome = mimi("verify", *arguments)
+        assert outcome.status == 2
+        assert outcome.errors.startswith("error[setting]: ")
+
+
+def test_quality(mimi) -> None:
+    for package in ("pystoi", "pesq", "pocketsphinx"):
+        pytest.importorskip(package, reason="wants the extra quality")
+    speech = PACKAGED / "default" / "signals" / "sample_2.wav"
+    command = ("verify", "--quality", "--levels", "4,32", "--recognise", speech, speech)
+    outcome = mimi(*command)
+    assert outcome.status == 0
+    lines = outcome.output.splitlines()
+    assert lines[0].startswith("mimi-mini, ")
+    assert [line.split()[0] for line in lines[3:5]] == ["4", "32"]
+    assert lines[-1].split()[0] == "signals"
+    card = json.loads(mimi(*command, "--json").output)
+    assert [level["levels"] for level in card["levels"]] == [4, 32]
+
+
+def test_what_quality_needs(mimi) -> None:
+    for arguments in (("--levels", "8"), ("--recognise", "x.wav"), ("--quality", "--levels", "few", "x.wav")):
         outcome = mimi("verify", *arguments)
         assert outcome.status == 2
         assert outcome.errors.startswith("error[setting]: ")

@@ -77,6 +77,25 @@ def test_class_f16(tiny_gguf: Path, tiny_f16_gguf: Path, read_gguf: Reader) -> N
     assert CodecModel.open(tiny_f16_gguf).info.weight_class == "f16"
 
 
+def test_codebooks_of_halves(tiny_checkpoint: Path, tiny_f16_gguf: Path, tmp_path: Path, read_gguf: Reader) -> None:
+    _, wide = read_gguf(tiny_f16_gguf)
+    convert_model(tiny_checkpoint, tmp_path / "x.gguf", dtype="f16", codebooks="f16")
+    metadata, narrow = read_gguf(tmp_path / "x.gguf")
+    assert metadata["moshi.mimi.weight_class"] == "f16"
+    for name, tensor in narrow.items():
+        half = name.endswith("._codebook.embedding") or wide[name].data.dtype == np.float16
+        assert tensor.data.dtype == (np.float16 if half else np.float32), name
+        assert np.array_equal(tensor.data, wide[name].data.astype(tensor.data.dtype))
+    convert_model(tmp_path / "x.gguf", tmp_path / "kept.gguf")
+    assert {name: tensor.data.dtype for name, tensor in read_gguf(tmp_path / "kept.gguf")[1].items()} == {
+        name: tensor.data.dtype for name, tensor in narrow.items()
+    }
+    convert_model(tmp_path / "x.gguf", tmp_path / "widened.gguf", codebooks="f32")
+    assert read_gguf(tmp_path / "widened.gguf")[1]["mimi.quantizer.rvq_first.vq.layers.0._codebook.embedding"].data.dtype == (
+        np.float32
+    )
+
+
 def test_an_existing_output_is_replaced_only_when_asked(tiny_checkpoint: Path, tiny_gguf: Path, tmp_path: Path) -> None:
     path = tmp_path / "x.gguf"
     path.write_bytes(b"precious")
@@ -92,6 +111,9 @@ def test_an_existing_output_is_replaced_only_when_asked(tiny_checkpoint: Path, t
     [
         ({"dtype": "q8_0"}, "dtype: found q8_0, expected f32 or f16"),
         ({"numerics": "exact"}, "numerics: found exact, expected kyutai or ggml"),
+        ({"codebooks": "q8_0"}, "codebooks: found q8_0, expected f32 or f16"),
+        ({"codebooks": "f16"}, 'codebooks: found f16, expected f32, or dtype "f16" besides'),
+        ({"codebooks": "f16", "form": "raw"}, "codebooks: found f16, expected f32"),
         ({"levels": 0}, "levels: found 0, expected 1 .. 32"),
         ({"levels": 33}, "levels: found 33, expected 1 .. 32"),
     ],

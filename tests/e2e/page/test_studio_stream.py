@@ -157,6 +157,27 @@ async def test_levels_of_a_take_are_decoded_anew(service, tiny_model, open_page,
     await page.until("!mimi.isPlaying")
 
 
+async def test_input_and_levels_are_one_press_apart(service, tiny_model, open_page, clip):
+    """The buttons of the listening row: each plays the take from its beginning, at the levels it names."""
+    page = await open_page(service)
+    assert not await page.tab.locator("#pairs").is_visible()
+    await page.run_file(clip)
+    codes = await page.codes()
+    for name, levels in (("4 levels", 4), ("Input", None), ("1 level", 1), ("32 levels", 32)):
+        await page.tab.locator("#pairs").get_by_role("button", name=name, exact=True).click()
+        await page.until(f"document.querySelector('#pairs [aria-pressed=true]').textContent.trim() === '{name}'")
+        await page.until("mimi.isPlaying")
+        if levels is not None:
+            await page.until(f"document.querySelector('#levels-value').textContent === '{levels}'")
+            expected = decoded(tiny_model, codes[:levels])
+            deadline_s = asyncio.get_running_loop().time() + 10
+            while not np.array_equal(await page.output(), expected):
+                assert asyncio.get_running_loop().time() < deadline_s, levels
+                await asyncio.sleep(0.05)
+        heard = await page.get("document.querySelector('[name=listen]:checked').value")
+        assert heard == ("input" if levels is None else "codec")
+
+
 async def test_levels_change_while_it_streams(service, tiny_model, open_page, clip, speech):
     page = await open_page(service)
     soundfile.write(clip, speech, 24_000)

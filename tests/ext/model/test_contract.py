@@ -90,7 +90,8 @@ def test_shape_against_the_geometry(tmp_path, name, dims, expected):
         (False, (f"{LAYER}.linear2.weight", Q8_0, 34 * 16), "q8_0", "f32"),
         (False, (f"{LAYER}.linear2.weight", Q4_0, 18 * 16), "q4_0", "f32"),
         (False, (f"{LAYER}.norm1.weight", BF16, 2 * 16), "bf16", "f32"),
-        (True, ("mimi.quantizer.rvq_first.vq.layers.0._codebook.embedding", F16, 2 * 64), "f16", "f32"),
+        (True, ("mimi.quantizer.rvq_rest.vq.layers.0._codebook.embedding", F16, 2 * 64), "f16", "f32"),
+        (False, ("mimi.quantizer.rvq_first.vq.layers.0._codebook.embedding", F16, 2 * 64), "f16", "f32"),
         (True, ("mimi.encoder.model.0.conv.conv.bias", F16, 8), "f16", "f32"),
     ],
 )
@@ -111,6 +112,21 @@ def test_type_of_a_whole_family_that_no_model_has(tmp_path):
         retype(file, name, BF16, len(file.tensor(name).data) // 2)
         error = refused(tmp_path, file, ModelContractError)
         assert (error.subject, error.found, error.expected) == (f"tensor '{name}' type", "bf16", expected)
+
+
+def with_half_codebooks(file: GgufFile) -> GgufFile:
+    for tensor in file.tensors:
+        if tensor.name.endswith("._codebook.embedding"):
+            retype(file, tensor.name, F16, 2 * 64)
+    return file
+
+
+def test_codebooks_of_halves_beside_convs_of_halves(tmp_path):
+    file = with_half_codebooks(tiny_model(half=True))
+    assert inspect(tmp_path, file)["weight_class"] == "f16"
+    retype(file, "mimi.quantizer.rvq_rest.vq.layers.7._codebook.embedding", F32, 4 * 64)
+    error = refused(tmp_path, file, ModelContractError)
+    assert (error.found, error.expected) == ("f32", "f16 beside the types of the other tensors")
 
 
 def quantised_model() -> GgufFile:

@@ -2,6 +2,7 @@
 
 import { chosen, element, onClick } from './dom.ts';
 import type { Listen } from './audio.ts';
+import { onPair } from './pairs.ts';
 import type { Form } from './save.ts';
 import type { Studio } from './studio.ts';
 
@@ -24,6 +25,7 @@ export function listenToPage(studio: Studio): void {
   });
   onClick('stop', () => studio.stop());
   onClick('play', () => studio.playOrPause());
+  onPair((pair) => void studio.hear(pair));
   FORMS.forEach((form) => onClick(`save-${form.replace('.', '-')}`, () => studio.save(form)));
   const levels = element('levels', HTMLInputElement);
   levels.addEventListener('input', () => studio.setLevels(levels.valueAsNumber));

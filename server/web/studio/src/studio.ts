@@ -19,6 +19,7 @@ import { choose, chosen, element, say } from './dom.ts';
 import { showFigures } from './figures.ts';
 import { LiveTake } from './live.ts';
 import { Meter } from './meter.ts';
+import { offerPairs, showPair, type Pair } from './pairs.ts';
 import { RefusalBox } from './refusal-box.ts';
 import { save, type Form } from './save.ts';
 import type { ModelFacts, Service } from './service.ts';
@@ -110,6 +111,23 @@ export class Studio {
     }
   }
 
+  /** Play the take from its beginning: what went in, or so many of its levels. */
+  async hear(pair: Pair): Promise<void> {
+    if (this.#state !== 'take') {
+      return;
+    }
+    choose('listen', pair === 'input' ? 'input' : 'codec');
+    if (pair !== 'input' && pair !== this.#levels) {
+      this.setLevels(pair);
+      await this.#decode();
+      if (pair !== this.#levels) {
+        return;
+      }
+    }
+    this.#showPair();
+    await this.#play(0);
+  }
+
   seek(toS: number): void {
     if (this.#player.isPlaying) {
       void this.#play(toS);
@@ -122,6 +140,11 @@ export class Studio {
   listen(to: Listen): void {
     this.#live?.listen(to);
     this.#player.listen(to);
+    this.#showPair();
+  }
+
+  #showPair(): void {
+    showPair(chosen('listen') === 'input' ? 'input' : this.#levels);
   }
 
   setLevels(levels: number): void {
@@ -130,6 +153,7 @@ export class Studio {
       return;
     }
     showLevels(levels, this.#model);
+    this.#showPair();
     this.#view.map.heard = levels;
     this.#view.refresh();
     void this.#live?.monitor.change(levels);
@@ -371,6 +395,7 @@ export class Studio {
     this.#state = next;
     this.#view.isDone = next === 'take';
     showState(next, status, this.#take);
+    offerPairs(next === 'take' ? this.#take : null);
     if (next === 'take' || next === 'empty') {
       restAudio();
     }
