@@ -8,20 +8,22 @@ speaking.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codec_core.errors import SettingError
+from codec_core.errors import ModelContractError, SettingError
 from codec_core.gguf_file import GgufFile
-from codec_core.language_session import FREE, Given
+from codec_core.language_prompt import Prompt
+from codec_core.language_session import FREE
 
 if TYPE_CHECKING:
     from codec_core.language_model import LanguageModelInfo
     from codec_core.language_session import LanguageSession
     from codec_core.text_tokenizer import TextTokenizer
+    from codec_core.voice_prompt import VoicePrompt
 
 OWN_LEVELS_KEY: Final = "moshi.lm.inference.dep_q"
 """A file that says how many of its codebooks are its own is of a model that takes prompts."""
@@ -36,11 +38,15 @@ _MOST_CODE: Final = max(SILENCE + TONE)
 
 @dataclass(frozen=True)
 class PromptFrames:
-    """A prompt: ``text`` int32 [frames]; ``own`` and ``user`` int32 [frames, 8], codes of the model's side and the user's."""
+    """A prompt: ``text`` int32 [frames]; ``own`` and ``user`` int32 [frames, 8], codes of the model's side and the user's.
+
+    The first steps may take ``embeddings``, float32 [steps, dim], in place of what was settled before: a stored voice.
+    """
 
     text: NDArray[np.int32]
     own: NDArray[np.int32]
     user: NDArray[np.int32]
+    embeddings: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.text)
@@ -91,6 +97,35 @@ def prompt_frames(voice_codes: NDArray[np.int32], tokens: Sequence[int], padding
     return PromptFrames(text, own, np.tile(np.asarray(TONE, np.int32), (len(text), 1)))
 
 
+def stored_voice_frames(voice: VoicePrompt, tokens: Sequence[int], info: LanguageModelInfo) -> PromptFrames:
+    """Lay out a prompt whose voice is a stored one.
+
+    Its N rows are what the steps of N + 1 frames read, but the last; that one reads the ring, in which slot p modulo the number
+    of slots is position p. So the voice's last frames are known, and of those before nothing is read any more.
+
+    Args:
+        voice: the voice.
+        tokens: as of :func:`prompt_frames`.
+        info: of the model.
+
+    Raises:
+        ModelContractError: the voice is another model's.
+
+    """
+    steps, slots = len(voice.embeddings), voice.cache.shape[1]
+    found = f"{voice.cache.shape[0]} channels of {slots} slots"
+    if voice.cache.shape[0] != info.audio_channels + 1 or slots < info.max_delay_steps + 2:
+        expected = f"{info.audio_channels + 1} channels of {info.max_delay_steps + 2} slots or more, as of {info.name!r}"
+        raise ModelContractError(f"voice {voice.name!r}", found, expected)
+    frames = prompt_frames(np.tile(np.asarray(SILENCE, np.int32)[:, None], (1, steps + 1)), tokens, info.text_padding_id)
+    frames.text[steps] = voice.cache[0, steps % slots]
+    for channel, delay in enumerate(info.delays_steps[1:]):
+        side, level = divmod(channel, info.own_levels)
+        for frame in range(max(steps - delay, 0), steps + 1):
+            (frames.own, frames.user)[side][frame, level] = voice.cache[1 + channel, (frame + delay) % slots]
+    return replace(frames, embeddings=voice.embeddings)
+
+
 @dataclass(frozen=True)
 class PromptSteps:
     """What the steps of a prompt are given: ``text`` int32 [steps], ``codes`` and ``user`` int32 [steps, 8].
@@ -128,9 +163,11 @@ def run_prompt(session: LanguageSession, frames: PromptFrames) -> None:
     """Have a new session live through a prompt; it then stands behind it, ready for the user's first frame.
 
     Raises:
-        CodecError: as :meth:`~codec_core.LanguageSession.step`.
+        CodecError: as :meth:`~codec_core.LanguageSession.prompt`.
 
     """
     steps = prompt_steps(frames, session.info.delays_steps[1 : 1 + session.info.own_levels])
-    for text, codes, user in zip(steps.text, steps.codes, steps.user, strict=True):
-        session.step(user, Given(text=int(text), codes=codes))
+    replayed = 0 if frames.embeddings is None else len(frames.embeddings)
+    for part, embeddings in ((slice(0, replayed), frames.embeddings), (slice(replayed, len(frames)), None)):
+        if len(steps.text[part]):
+            session.prompt(Prompt(steps.text[part], steps.codes[part], steps.user[part], embeddings))

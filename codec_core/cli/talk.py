@@ -27,7 +27,7 @@ _TIMES_HELP: Final = "A word a line, with its time in seconds; so by default whe
 _TAIL_HELP: Final = "Seconds of silence behind the input, for the model to finish in."
 _SEED_HELP: Final = "Of the model's choices; the same seed makes the same answer on every machine."
 _CONDITION_HELP: Final = "NAME=LABEL, of models that take conditions; may be given several times."
-_VOICE_HELP: Final = "Of PersonaPlex: a recording of the voice that it is to have."
+_VOICE_HELP: Final = "Of PersonaPlex: the voice that it is to have, a recording or a stored one (.gguf)."
 _PROMPT_HELP: Final = "Of PersonaPlex: who it is to be, in words (extra lm)."
 _LANGUAGE_HELP: Final = "The language model: a GGUF file that mimi convert made."
 

@@ -14,9 +14,10 @@ from codec_core.audio_file import AudioReader
 from codec_core.errors import SettingError
 from codec_core.gguf_file import GgufFile
 from codec_core.language_session import GREEDY, LanguageSession
-from codec_core.persona_prompt import prompt_frames, require_prompts, run_prompt, system_tokens
+from codec_core.persona_prompt import prompt_frames, require_prompts, run_prompt, stored_voice_frames, system_tokens
 from codec_core.talk import SpeechTimes, require_fitting
 from codec_core.text_tokenizer import TextTokenizer
+from codec_core.voice_prompt import VoicePrompt
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def new_session(models: TalkModels, choices: Choices, *, prompted: bool = True) 
     Raises:
         SettingError: a setting that the model does not know.
         AudioFileError: the recording of the voice cannot be read.
+        ModelContractError: the stored voice is refused.
 
     """
     base = Sampling() if models.language.info.own_levels else GREEDY
@@ -88,6 +90,9 @@ def _prompt(models: TalkModels, choices: Choices, session: LanguageSession) -> N
     info = models.language.info
     require_prompts(info, models.file)
     tokens = [] if choices.prompt is None else system_tokens(models.tokenizer, choices.prompt)
+    if choices.voice is not None and choices.voice.suffix.lower() == ".gguf":
+        run_prompt(session, stored_voice_frames(VoicePrompt.open(choices.voice), tokens, info))
+        return
     voice = np.empty((info.own_levels, 0), np.int32) if choices.voice is None else _voice_codes(models, choices.voice)
     run_prompt(session, prompt_frames(voice, tokens, info.text_padding_id))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from codec_core import Given, LanguageModel, Sampling
-from codec_core.errors import SettingError
+from codec_core.errors import CodecError, ModelContractError, SettingError
 from codec_core.gguf_file import GgufFile
 from codec_core.language_session import FREE
 from codec_core.persona_prompt import (
@@ -20,9 +20,11 @@ from codec_core.persona_prompt import (
     prompt_steps,
     require_prompts,
     run_prompt,
+    stored_voice_frames,
     system_tokens,
 )
 from codec_core.text_tokenizer import TextTokenizer
+from codec_core.voice_prompt import VoicePrompt
 
 SLOTS = 4
 """Of the published ring: the largest delay and three."""
@@ -140,6 +142,39 @@ def test_what_was_lived_through_shows(persona: LanguageModel, frames: PromptFram
         assert session.position_steps == len(frames)
         answers.append([session.step(np.full(8, step))[1].tolist() for step in range(6)])
     assert answers[0] == answers[1] != answers[2]
+
+
+def stored(path: Path, persona: LanguageModel, voice_codes: np.ndarray) -> VoicePrompt:
+    """Store a voice as the published program does: what its calls read, and its ring behind the last of them."""
+    ring = PublishedRing(persona.info.delays_steps, [persona.info.text_entries, *[2048] * 16])
+    tables, rows = Tables(path), []
+    for codes in voice_codes.T:
+        if (read := ring.begin([3, *codes.tolist(), *TONE])) is not None:
+            rows.append(tables.sum(read))
+            ring.settle([FREE] * 9)
+    return VoicePrompt("stored", np.stack(rows), ring.cache.astype(np.int32))
+
+
+@pytest.mark.parametrize("count", [2, 5, 8, 70])
+def test_a_stored_voice_is_that_of_its_recording(persona: LanguageModel, path: Path, rng, count: int) -> None:
+    codes = rng.integers(0, 2048, (8, count)).astype(np.int32)
+    voice, answers = stored(path, persona, codes), []
+    for frames in (prompt_frames(codes, [17, 40], 3), stored_voice_frames(voice, [17, 40], persona.info)):
+        session = persona.session(Sampling(seed=3))
+        run_prompt(session, frames)
+        assert session.position_steps == len(frames)
+        answers.append([session.step(np.full(8, step))[1].tolist() for step in range(6)])
+    assert answers[0] == answers[1]
+
+
+def test_a_voice_of_another_model_is_refused(persona: LanguageModel, path: Path, rng) -> None:
+    voice = stored(path, persona, rng.integers(0, 2048, (8, 4)).astype(np.int32))
+    for cache in (voice.cache[:-1], voice.cache[:, :2]):
+        with pytest.raises(ModelContractError, match=r"voice 'stored': found 1[67] channels of"):
+            stored_voice_frames(VoicePrompt("stored", voice.embeddings, cache), [], persona.info)
+    narrow = VoicePrompt("stored", voice.embeddings[:, :-1], voice.cache)
+    with pytest.raises(CodecError, match="embeddings"):
+        run_prompt(persona.session(), stored_voice_frames(narrow, [], persona.info))
 
 
 def test_the_users_codebooks_are_not_computed(persona: LanguageModel) -> None:

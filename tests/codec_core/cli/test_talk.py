@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import gguf
 import numpy as np
 import pytest
 import soundfile
@@ -13,12 +14,15 @@ from codec_core import CodecModel, LanguageModel, Sampling
 from codec_core.cli.talk_progress import TalkProgress, duration
 from codec_core.cli.talk_text import TextSink
 from codec_core.convert import convert_model
+from codec_core.convert.voice import convert_voice_prompt
+from codec_core.gguf_file import GgufFile
 from codec_core.pcm import to_int16
 from codec_core.persona_prompt import prompt_frames, run_prompt, system_tokens
 from codec_core.synth import PRESETS, write_synthetic
 from codec_core.synth_tensors import SynthPreset
 from codec_core.talk import Talk, Transcript, Words
 from codec_core.text_tokenizer import TextTokenizer
+from tests.lm_sources import write_raw_tensors
 from tests.talk_models import direct_answer
 
 SAMPLES = 6 * 1920 + 777
@@ -120,6 +124,22 @@ def test_a_voice_and_a_prompt(mimi, question, tmp_path, *, talk_model_path, wide
     plain = mimi("talk", question, "-o", tmp_path / "plain.wav", "-l", path, "-m", wide_codec_path)
     assert plain.status == 0, plain.errors
     assert not np.array_equal(soundfile.read(tmp_path / "plain.wav", dtype="int16")[0], written)
+
+
+def test_a_stored_voice(mimi, question, tmp_path, *, talk_model_path, wide_codec_path, rng) -> None:
+    """Its file is read and checked; another kind of file is no voice."""
+    path, model = tmp_path / "voice.gguf", talk_model_path("persona", 2048)
+    info = LanguageModel.open(model).info
+    rows = GgufFile(model).rows("lm.text_emb.weight")[:9]
+    ring = rng.integers(0, 90, (info.audio_channels + 1, 4)).astype(np.int32)
+    kinds = gguf.GGMLQuantizationType
+    write_raw_tensors(tmp_path / "raw.gguf", {"voice.embeddings": (rows, kinds.F32), "voice.cache": (ring, kinds.I32)})
+    convert_voice_prompt(tmp_path / "raw.gguf", path)
+    command = ("talk", question, "-o", tmp_path / "answer.wav", "-l", model, "-m", wide_codec_path, "--voice")
+    outcome = mimi(*command, path)
+    assert outcome.status == 0, outcome.errors
+    assert soundfile.info(tmp_path / "answer.wav").frames == SAMPLES
+    assert "a voice prompt" in mimi(*command, model).errors
 
 
 @pytest.mark.parametrize(
