@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,16 @@ class LanguageModelInfo:
 
         """
         return self.digest.hexadecimal()
+
+    def facts(self) -> dict[str, Any]:
+        """Return all of it by name, ``sha256`` in place of the digest, conditioners as dictionaries: for JSON.
+
+        Raises:
+            ModelAccessError: as :attr:`sha256`.
+
+        """
+        own = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "digest"}
+        return own | {"sha256": self.sha256, "conditioners": [asdict(conditioner) for conditioner in self.conditioners]}
 
 
 ConditionRequest = tuple[list[int | None], NDArray[np.float32] | None, list[bool]]

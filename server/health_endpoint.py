@@ -61,7 +61,7 @@ def _language_model(service: Service) -> dict[str, Any] | None:
     """Facts of the language model; null where there is none."""
     if service.language is None:
         return None
-    facts = asdict(service.language.model.info)
+    facts = service.language.model.info.facts()
     del facts["path"]
     pieces = 0 if service.language.tokenizer is None else len(service.language.tokenizer)
     return {**facts, "tokenizer_pieces": pieces}

@@ -36,6 +36,8 @@ class Language:
         """
         model = LanguageModel.open(path, threads, ram_budget_bytes)
         require_fitting(codec.info, model.info)
+        # Snapshots name it, and reading the whole file is nothing for the event loop.
+        model.info.digest.hexadecimal()
         return cls(model, TextTokenizer.from_file(GgufFile(path)))
 
     def offer(self) -> LanguageOffer:

@@ -47,7 +47,12 @@ class LanguageDrift:
 
     def fields(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
-        return asdict(self)
+        own = {
+            "text": asdict(self.text),
+            "audio": None if self.audio is None else asdict(self.audio),
+            "levels": [asdict(level) for level in self.levels],
+        }
+        return {"reference": self.reference.facts(), "model": self.model.facts(), "steps": self.steps, **own}
 
 
 def measure_language_drift(

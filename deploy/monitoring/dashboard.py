@@ -49,7 +49,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         "mimi_sent_bytes_total",
         "mimi_unsent_bytes",
     ),
-    "Health": ("mimi_ready", "mimi_audits_total", "mimi_leaked_leases_total", "mimi_info"),
+    "Health": ("mimi_ready", "mimi_audits_total", "mimi_leaked_leases_total", "mimi_info", "mimi_language_info"),
     "The tensor window": tuple(name for name in METRICS if name.startswith("mimi_window_")),
 }
 QUANTILES = (0.5, 0.99)

@@ -7,13 +7,15 @@ import logging
 import logging.config
 
 import pytest
+import structlog
 
 from server.logs import bind_to_log, configure_logs, event
 
 
 @pytest.fixture
 def lines(request):
-    """Log as configured, into a list that is returned by calling it."""
+    """Log as configured, into a list that is returned by calling it; of what other tests have bound nothing is left."""
+    structlog.contextvars.clear_contextvars()
     stream = io.StringIO()
     config = configure_logs(getattr(request, "param", "json"), "info")
     config["handlers"]["stderr"] = {"class": "logging.StreamHandler", "formatter": "mimi", "stream": stream}
