@@ -24,6 +24,8 @@ from server.wire_settings import Offer
 
 Result = TypeVar("Result")
 STORE_THREADS = 4
+GOLDEN_RATIO = (5**0.5 - 1) / 2
+"""The fractions of its multiples lie evenly, however many there are."""
 
 log = logging.getLogger("mimi.server.snapshots")
 
@@ -79,10 +81,15 @@ class Checkpoints:
         self.problem: str | None = None
         """Why the last snapshot could not be written; ``None`` while they can."""
         self.saved = 0
+        self._begun = 0
 
     def begin(self, stream: LiveStream) -> None:
-        """Count the time to a new stream's first snapshot from here."""
-        self._record(stream)
+        """Count the time to a new stream's first snapshot from here: a part of the interval, for each stream another.
+
+        Streams that come together would otherwise be saved together ever after, and for that time be slow together.
+        """
+        self._begun += 1
+        self._record(stream).begun_s -= self._interval_s * (self._begun * GOLDEN_RATIO % 1)
 
     async def between_steps(self, stream: LiveStream) -> None:
         """Take a snapshot of a stream at rest, if one is due and none in the making; it is written while the stream goes on."""
