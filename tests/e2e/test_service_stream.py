@@ -195,11 +195,7 @@ async def test_hello_carries_the_same_settings(service, tiny_model, stream, spee
             "pace": "real",
             "stats": "off",
             "pre_skip": 0,
-            "seed": 0,
-            "text_temperature": 0.0,
-            "text_top_k": 0,
-            "temperature": 0.0,
-            "top_k": 0,
+            **dict.fromkeys(("seed", "text_temperature", "text_top_k", "temperature", "top_k"), 0),
         }
         await send_in_chunks(client, (speech.astype("<f4") / np.float32(32768)).tobytes(), 50_000)
         await client.send("close")
