@@ -59,7 +59,7 @@ def _long_stream(model: CodecModel) -> SteadyState:
 
 
 def _step_s(model: CodecModel, state: SteadyState, step: str, size: int) -> float:
-    """Time one step, on sessions of its own; the fastest of some, because what disturbs a machine makes it only slower."""
+    """Time one step, on sessions of its own."""
     rows = np.arange(size)
     sessions: Sequence[Any]
     frames: npt.NDArray[Any]
@@ -67,26 +67,22 @@ def _step_s(model: CodecModel, state: SteadyState, step: str, size: int) -> floa
         sessions, frames = [model.restore_encoder(state.encoder) for _ in rows], state.pcm
     else:
         sessions, frames = [model.restore_decoder(state.decoder) for _ in rows], state.codes
-    run = getattr(model, step)
-    times_s = []
-    for repeat in range(REPEATS):
-        batch = frames[(rows + repeat) % len(frames)]
-        started_s = time.perf_counter()
-        run(sessions, batch)
-        times_s.append(time.perf_counter() - started_s)
-    for session in sessions:
-        session.close()
-    return min(times_s)
+    return _fastest_s(getattr(model, step), sessions, [frames[(rows + repeat) % len(frames)] for repeat in range(REPEATS)])
 
 
 def _language_step_s(model: LanguageModel, size: int) -> float:
-    """Time one step of a language model, likewise."""
+    """Time one step of a language model, on sessions of its own."""
     sessions = [model.session() for _ in range(size)]
     codes = np.arange(size * model.info.user_levels, dtype=np.int32).reshape(size, -1) % model.info.codebook_entries
+    return _fastest_s(model.step_batch, sessions, [codes] * REPEATS)
+
+
+def _fastest_s(run: Callable[..., Any], sessions: Sequence[Any], batches: Sequence[npt.NDArray[Any]]) -> float:
+    """Time a step of each batch and close the sessions; the fastest, because what disturbs a machine makes it only slower."""
     times_s = []
-    for _ in range(REPEATS):
+    for batch in batches:
         started_s = time.perf_counter()
-        model.step_batch(sessions, codes)
+        run(sessions, batch)
         times_s.append(time.perf_counter() - started_s)
     for session in sessions:
         session.close()
