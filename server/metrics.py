@@ -29,6 +29,7 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._made: dict[str, Any] = {name: self._make(name) for name in METRICS}
+        self._series: dict[tuple[Any, ...], Any] = {}
         ProcessCollector(registry=self._registry)
 
     def _make(self, name: str) -> Any:
@@ -119,5 +120,10 @@ class Metrics:
         self._labelled(name, labels).inc()
 
     def _labelled(self, name: str, labels: dict[str, str]) -> Any:
-        metric = self._made[name]
-        return metric.labels(**labels) if labels else metric
+        # The library looks a series up by checking and joining all labels, under a lock; messages are counted one by one.
+        key = (name, *labels.items())
+        series = self._series.get(key)
+        if series is None:
+            metric = self._made[name]
+            series = self._series[key] = metric.labels(**labels) if labels else metric
+        return series

@@ -163,7 +163,7 @@ def serve(
         access_log=False,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies,
-        ws=bounded_protocol(settings.max_queued_messages, settings.max_messages_per_s, addresses),
+        ws=bounded_protocol(settings, addresses),
         ws_max_size=settings.max_message_bytes,
         ws_ping_interval=settings.ping_interval_ms / 1000,
         ws_ping_timeout=settings.ping_timeout_ms / 1000,

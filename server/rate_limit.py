@@ -21,13 +21,14 @@ class RateLimit:
     Args:
         per_s: events per second that may go on for ever; :data:`BURST_S` times as many may come at once.
         clock_s: seconds, never going back.
+        begin_s: so many seconds' worth may come at the beginning; less than :data:`BURST_S`, and coming anew gains nothing.
 
     """
 
-    def __init__(self, per_s: int, clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, per_s: int, clock_s: Callable[[], float] = time.monotonic, begin_s: float = BURST_S) -> None:
         self._per_s = per_s
         self._clock_s = clock_s
-        self._left = float(per_s * BURST_S)
+        self._left = per_s * begin_s
         self._counted_s = clock_s()
 
     def take(self) -> float:

@@ -66,6 +66,9 @@ class Settings(BaseSettings):
     max_message_bytes: int = Field(65_536, ge=1024, le=1 << 24, description="Most bytes in one WebSocket message.")
     max_queued_messages: int = Field(4_096, ge=16, description="Most unread messages of one connection.")
     max_messages_per_s: int = Field(1_000, ge=1, le=1_000_000, description="Messages that a stream is read at per second.")
+    max_surplus_messages_per_s: int = Field(
+        2_000, ge=1, le=1_000_000, description="Messages per second, of all streams together, beyond the 100 a live one may send."
+    )
     max_control_messages_per_s: int = Field(50, ge=1, le=10_000, description="Control messages of one stream per second.")
     hello_timeout_ms: int = Field(5_000, ge=1, description="Time for the settings to come.")
     idle_timeout_ms: int = Field(60_000, ge=1, description="Time without a message after which a stream is ended.")

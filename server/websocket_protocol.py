@@ -12,7 +12,8 @@ the socket while the application has not taken what came (so TCP pushes back), a
 * a handshake that is answered with an HTTP refusal counts as done, instead of as an error in the log that any page could fill;
 * any bytes prove a peer alive, since its pong may be queued behind its own audio; and while the service itself has stopped
   reading it waits for no pong, so that no load of ours counts as a peer's death;
-* messages are handed over at a limited rate: who sends more of them, however small, waits.
+* messages are handed over, and other frames parsed, at a limited rate (``message_pace.py``): who sends more of them, however
+  small, waits; and who is gone meanwhile is noticed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ from codec_core.errors import CodecError
 from server.address_connections import AddressConnections
 from server.errors import MessageFloodError, MessageTooBigError, PayloadError, ProtocolError
 from server.logs import FRAMES_LOGGER
-from server.rate_limit import RateLimit
+from server.message_pace import MessagePace, Turns, shared_turns
+from server.peer_socket import is_reset
+from server.settings import Settings
 from server.status_map import answer_for
 from server.wire_messages import error_text
 
@@ -55,6 +58,12 @@ class NamingProtocol(ServerProtocol):
     def __init__(self, max_message_bytes: int, logger: LoggerLike) -> None:
         super().__init__(max_size=max_message_bytes, logger=logger)
         self._max_message_bytes = max_message_bytes
+        self.frames_received = 0
+
+    def recv_frame(self, frame: Frame) -> None:
+        """Count a frame; see the base class."""
+        self.frames_received += 1
+        super().recv_frame(frame)
 
     def fail(self, code: CloseCode | int, reason: str = "") -> None:
         """Fail the connection; see the base class."""
@@ -75,6 +84,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
     max_queued_messages: ClassVar[int]
     max_messages_per_s: ClassVar[int]
+    surplus: ClassVar[Turns]
     addresses: ClassVar[AddressConnections]
 
     def __init__(
@@ -88,8 +98,9 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         self.naming = NamingProtocol(config.ws_max_size, frames_log)
         self.conn = self.naming
         self._unparsed = b""
+        self._going_on: asyncio.TimerHandle | None = None
         self._counted_as = ""
-        self._rate = RateLimit(self.max_messages_per_s)
+        self._pace = MessagePace(self.max_messages_per_s, self.surplus)
         # The slice may also end a frame that an earlier one began.
         self._slice_bytes = min(MOST_SLICE_BYTES, LEAST_FRAME_BYTES * (self.max_queued_messages - 1))
 
@@ -101,6 +112,8 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self.addresses.closed(self._counted_as)
+        if self._going_on is not None:
+            self._going_on.cancel()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
@@ -116,24 +129,44 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
     async def receive(self) -> Any:
         """Hand over the oldest message; when it was the last that waits, look for more in what was read already."""
         # Before a message is taken, so that nothing is lost if the wait is cancelled.
-        if wait_s := self._rate.take():
+        if wait_s := self._pace.take():
+            if is_reset(self.transport.get_extra_info("socket")):
+                self._abandon()
             await asyncio.sleep(wait_s)
-            self._rate.take()
         message = await super().receive()
         self._parse()
         return message
 
     def _parse(self) -> None:
-        """Parse until a message waits; the rest stays, and nothing more is read, until the application has taken it."""
-        start = 0
-        while start < len(self._unparsed) and not self.conn.eof_sent and (self.queue.empty() or self.close_sent):
-            self._postpone_keepalive_timeout()
-            super().data_received(self._unparsed[start : start + self._slice_bytes])
-            start += self._slice_bytes
-        self._unparsed = b"" if self.conn.eof_sent else self._unparsed[start:]
+        """Parse until a message waits; the rest stays, and nothing more is read, until the application has taken it.
+
+        Frames that are no message wait for nobody to take them, nor does anything after a close frame of ours: there the
+        others get a turn after each slice.
+        """
+        while self._unparsed and not self.conn.eof_sent and self._going_on is None and (self.queue.empty() or self.close_sent):
+            frames = self._parse_slice()
+            if frames > 0:
+                self._going_on = self.loop.call_later(self._pace.take_parsed(frames), self._go_on)
+        if self.conn.eof_sent:
+            self._unparsed = b""
         if self._unparsed and not self.read_paused:
             self.read_paused = True
             self.transport.pause_reading()
+
+    def _parse_slice(self) -> int:
+        """Parse some of what was read; return how many frames were in it that are not messages for the application."""
+        messages_before, frames_before = self.queue.qsize(), self.naming.frames_received
+        self._postpone_keepalive_timeout()
+        data, self._unparsed = self._unparsed[: self._slice_bytes], self._unparsed[self._slice_bytes :]
+        super().data_received(data)
+        return self.naming.frames_received - frames_before - (self.queue.qsize() - messages_before)
+
+    def _go_on(self) -> None:
+        self._going_on = None
+        self._parse()
+        if not self._unparsed and (self.queue.empty() or self.close_sent) and self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()
 
     def _postpone_keepalive_timeout(self) -> None:
         """Count bytes as proof that the peer is alive; its pong may be behind them."""
@@ -212,6 +245,13 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         self.naming.refuse(error)
         self.handle_parser_exception()
 
+    def _abandon(self) -> None:
+        """Drop what a peer sent that is gone: it would keep its place until the last of it was taken."""
+        self._unparsed = b""
+        while not self.queue.empty():
+            self.queue.get_nowait()
+        self._cut()
+
     def _cut(self) -> None:
         # asyncio cannot abort a transport that is gone already.
         if not self.disconnected:
@@ -226,12 +266,12 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         return None
 
 
-def bounded_protocol(
-    max_queued_messages: int, max_messages_per_s: int, addresses: AddressConnections
-) -> type[BoundedWebSocketProtocol]:
-    """Make the connection class for a server whose connections may have this many unread messages, read at this rate.
-
-    ``addresses`` counts the connections of each peer.
-    """
-    limits = {"max_queued_messages": max_queued_messages, "max_messages_per_s": max_messages_per_s, "addresses": addresses}
+def bounded_protocol(settings: Settings, addresses: AddressConnections) -> type[BoundedWebSocketProtocol]:
+    """Make the connection class for a server of these settings; ``addresses`` counts the connections of each peer."""
+    limits = {
+        "max_queued_messages": settings.max_queued_messages,
+        "max_messages_per_s": settings.max_messages_per_s,
+        "surplus": shared_turns(settings.max_surplus_messages_per_s),
+        "addresses": addresses,
+    }
     return type("BoundedWebSocketProtocol", (BoundedWebSocketProtocol,), limits)
