@@ -31,6 +31,9 @@ from server.websocket_protocol import bounded_protocol
 STOP_PARTS = 3
 """The way down after the drain: streams are saved, conversions end, and what is left goes; each has as much time."""
 BACKLOG = 512
+"""Connections that the kernel holds until they are accepted."""
+ACCEPTED_AT_ONCE = 16
+"""So many connections are accepted before streams get their turn again; a crowd comes in piece by piece."""
 OTHER_FILES = 64
 """File descriptors that are no connections: listener, logs, bodies on disk."""
 
@@ -55,6 +58,9 @@ class DrainingServer(uvicorn.Server):
         """Start listening, then tell the caller."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
+        # asyncio takes one number for both: how many it accepts in a turn, and how many the kernel holds.
+        for listening in sockets or ():
+            listening.listen(BACKLOG)
         self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -172,7 +178,7 @@ def serve(
         lifespan="on",
         log_level=settings.log_level,
         server_header=False,
-        backlog=BACKLOG,
+        backlog=ACCEPTED_AT_ONCE,
         timeout_graceful_shutdown=settings.stop_timeout_ms / 1000 / STOP_PARTS,  # type: ignore[arg-type]
         ssl_context_factory=None if tls is None else lambda _config, _default: tls,
     )
