@@ -47,9 +47,7 @@ def test_any_number_of_entries_and_vectors(
 
 @pytest.mark.parametrize("dim", [1, 8, 256])
 @pytest.mark.parametrize("length", [0.0, 1e-7, 1e-3, 1.0, 3e4])
-def test_among_many_nearly_as_near(
-    both: tuple[Kernels, Kernels], rng: np.random.Generator, dim: int, length: float
-) -> None:
+def test_among_many_nearly_as_near(both: tuple[Kernels, Kernels], rng: np.random.Generator, dim: int, length: float) -> None:
     """Codewords a few ULP apart, subnormal ones and near the end of f16's range among them, of which rounding decides."""
     crowd = np.repeat((length * rng.standard_normal((4, dim))).clip(-6e4, 6e4).astype(np.float16), 50, axis=0)
     codewords = (crowd.view(np.int16) + rng.integers(-2, 3, crowd.shape, np.int16)).view(np.float16)
