@@ -41,14 +41,17 @@ def run(model: CodecModel, pcm: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return codes, decode_clip(model, codes)
 
 
-@pytest.mark.parametrize("isa", ["scalar", "avx2", "avx512", "avx512_vnni"])
+@pytest.fixture(params=["scalar", "avx2", "avx512", "avx512_vnni"])
+def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The instruction set models are opened with."""
+    if request.param not in Kernels.usable_isas():
+        pytest.skip(f"this machine has no {request.param}")
+    monkeypatch.setenv("MIMI_ISA", request.param)
+    return request.param
+
+
 @pytest.mark.parametrize("numerics", NUMERICS)
-def test_codes_and_samples(
-    halves: Path, same_in_f32: Path, numerics: str, isa: str, pcm: np.ndarray, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if isa not in Kernels.usable_isas():
-        pytest.skip(f"this machine has no {isa}")
-    monkeypatch.setenv("MIMI_ISA", isa)
+def test_codes_and_samples(halves: Path, same_in_f32: Path, numerics: str, isa: str, pcm: np.ndarray) -> None:
     narrow, wide = CodecModel.open(halves, numerics), CodecModel.open(same_in_f32, numerics)
     assert narrow.info.isa == wide.info.isa == isa
     codes, samples = run(narrow, pcm)
