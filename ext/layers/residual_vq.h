@@ -16,8 +16,8 @@ namespace mimi {
 // Codewords [entries][dim] as the file stores them: values, or the bits of f16.
 using StoredCodewords = std::variant<std::vector<float>, std::vector<std::uint16_t>>;
 
-// One codebook in the kernels' packed form; the one copy serves search and look-up. What is stored in f16 stays so in memory and
-// is widened, which is exact, where it is used: codes are those of the same values in f32.
+// One codebook in the kernels' packed form; the one copy serves search and look-up. What is stored in f16 stays so in memory
+// and is widened, which is exact, where it is used: codes are those of the same values in f32.
 class Codebook {
 public:
     Codebook(const StoredCodewords& codewords, std::size_t entries, std::size_t dim);
@@ -47,7 +47,7 @@ private:
     std::size_t entries_;
     std::size_t dim_;
     bool is_half_;
-    AlignedBuffer values_;  // [block][k][block_outputs] of f32 or f16
+    AlignedBuffer values_;      // [block][k][block_outputs] of f32 or f16
     AlignedBuffer half_norms_;  // |codeword|^2 / 2, summed in double and rounded once
     float longest_half_norm_ = 0.0f;
 };
