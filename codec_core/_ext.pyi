@@ -433,3 +433,12 @@ class Kernels:
         residuals: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     ) -> list[int]:
         """codewords [entries, dim], residuals [N, dim] -> N codes"""
+
+    def narrow_nearest_codeword(
+        self,
+        codewords: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        residuals: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    ) -> list[int]:
+        """
+        codewords uint16 [entries, dim], the bits of f16, residuals [N, dim] -> N codes
+        """

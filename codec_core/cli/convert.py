@@ -32,6 +32,7 @@ _QUANTIZE_HELP = (
     " file. A language model: q8_0, q4_k or q4_0, its matrices."
 )
 _CODEBOOKS_HELP = "The codec's codebooks: f32, or f16 beside --dtype f16."
+_MATRICES_HELP = "The codec's transposed convs and transformers' projections: f32, or f16 beside --dtype f16."
 
 _FORM_HELP = (
     "enriched; or raw: moshi.cpp's own form, without metadata. Raw takes a model of 8 heads, context 250 and period 10000 only;"
@@ -55,6 +56,7 @@ def command(
     dtype: Annotated[str | None, typer.Option(help=_DTYPE_HELP)] = None,
     quantize: Annotated[str | None, typer.Option(help=_QUANTIZE_HELP)] = None,
     codebooks: Annotated[str | None, typer.Option(help=_CODEBOOKS_HELP)] = None,
+    matrices: Annotated[str | None, typer.Option(help=_MATRICES_HELP)] = None,
     levels: Annotated[int | None, typer.Option(min=1, help="RVQ levels a session uses by default; all are kept.")] = None,
     numerics: Annotated[str | None, typer.Option(help="kyutai or ggml: the arithmetic the file asks for.")] = None,
     form: Annotated[str, typer.Option(help=_FORM_HELP)] = _FORM,
@@ -71,6 +73,7 @@ def command(
     component = component_of(source)
     codec_only: dict[str, Any] = {
         "codebooks": codebooks,
+        "matrices": matrices,
         "levels": levels,
         "numerics": numerics,
         "form": None if form == _FORM else form,

@@ -15,7 +15,7 @@ from codec_core.convert.gguf_layout import GGUF_MAGIC
 from codec_core.convert.gguf_source import read_gguf
 from codec_core.convert.gguf_writer import Metadata, payload_bytes, write_gguf
 from codec_core.convert.kyutai_checkpoint import read_kyutai
-from codec_core.convert.name_map import require_codec
+from codec_core.convert.name_map import is_wide_matrix, require_codec
 from codec_core.convert.planned_model import CODEBOOK, PlannedModel
 from codec_core.convert.progress import Metre
 from codec_core.convert.quantise import QUANTISED, Quantisation, QuantisedTensor
@@ -68,6 +68,7 @@ def convert_model(
     dtype: str | None = None,
     quantize: str | None = None,
     codebooks: str | None = None,
+    matrices: str | None = None,
     levels: int | None = None,
     numerics: str | None = None,
     form: str = "enriched",
@@ -91,6 +92,8 @@ def convert_model(
             convs are stored. None: they are as ``dtype`` says.
         codebooks: "f16" for codebooks in half precision, beside convs of f16 only; "f32". None: f32, or from a GGUF whose types
             are kept, its own.
+        matrices: "f16" for the transposed convs and the transformers' projections in half precision, likewise and not with
+            ``quantize``; "f32". None: f32, or from a GGUF whose types are kept, its own. What is q8_0 stays q8_0.
         levels: RVQ levels a session uses unless it says otherwise; None: what the source says, else 8. All levels of the
             source are kept in the file.
         numerics: "kyutai" or "ggml", the arithmetic the file asks for; None: kyutai for a checkpoint, ggml for a raw GGUF,
@@ -113,9 +116,11 @@ def convert_model(
     _require("dtype", dtype, DTYPES)
     _require("quantize", quantize, QUANTISATIONS)
     _require("codebooks", codebooks, DTYPES)
+    _require("matrices", matrices, DTYPES)
     _require("numerics", numerics, NUMERICS)
     _require("form", form, FORMS)
-    settings = _Settings(dtype or ("f16" if form == "raw" else None), quantize, codebooks, levels, numerics, form, name)
+    dtype = dtype or ("f16" if form == "raw" else None)
+    settings = _Settings(dtype, quantize, codebooks, matrices, levels, numerics, form, name)
     weights = weights_file(source)
     require_other_file(weights, destination, error=CheckpointError)
     with (
@@ -123,7 +128,7 @@ def convert_model(
         atomic_output(destination, replace=force, error=ModelAccessError) as temporary,
     ):
         quantisation = Quantisation()
-        plan = _with_codebooks(_read(file, settings.dtype), settings)
+        plan = _with_families(_read(file, settings.dtype), settings)
         if settings.quantize is not None:
             plan = quantisation.apply(plan)
         report = _report(file, plan, os.fspath(destination), settings)
@@ -145,6 +150,7 @@ class _Settings:
     dtype: str | None
     quantize: str | None
     codebooks: str | None
+    matrices: str | None
     levels: int | None
     numerics: str | None
     form: str
@@ -156,17 +162,24 @@ def _require(name: str, value: str | None, legal: tuple[str, ...]) -> None:
         raise SettingError(name, value, " or ".join(legal))
 
 
-def _with_codebooks(plan: PlannedModel, settings: _Settings) -> PlannedModel:
-    """Plan codebooks in the type that was asked for."""
-    if settings.codebooks is None:
-        return plan
-    if settings.codebooks == "f16" and (settings.form == "raw" or plan.tensor(_FIRST_CONV).written_type != "f16"):
-        raise SettingError("codebooks", "f16", 'f32, or dtype "f16" besides, in the enriched form')
-    tensors = [
-        dataclasses.replace(tensor, written_type=settings.codebooks) if tensor.name.endswith(CODEBOOK) else tensor
-        for tensor in plan.tensors
-    ]
-    return dataclasses.replace(plan, tensors=tensors)
+def _with_families(plan: PlannedModel, settings: _Settings) -> PlannedModel:
+    """Plan codebooks and matrices in the types that were asked for."""
+    if settings.matrices == "f16" and settings.quantize is not None:
+        raise SettingError("matrices", "f16", f"f32, or no quantize: it makes {settings.quantize} of the projections")
+    for name, element_type, belongs in (
+        ("codebooks", settings.codebooks, _is_codebook),
+        ("matrices", settings.matrices, is_wide_matrix),
+    ):
+        if element_type is None:
+            continue
+        if element_type == "f16" and (settings.form == "raw" or plan.tensor(_FIRST_CONV).written_type != "f16"):
+            raise SettingError(name, "f16", 'f32, or dtype "f16" besides, in the enriched form')
+        plan = plan.retyped(element_type, belongs)
+    return plan
+
+
+def _is_codebook(name: str) -> bool:
+    return name.endswith(CODEBOOK)
 
 
 def weights_file(source: str | os.PathLike[str]) -> Path:

@@ -90,6 +90,11 @@ def is_half_precision(name: str) -> bool:
     return re.fullmatch(r".*\.conv\.conv\.weight|mimi\.quantizer\.\w+\.(in|out)put_proj\.weight", name) is not None
 
 
+def is_wide_matrix(name: str) -> bool:
+    """Tell whether class f16 stores a tensor (by our name) as f32 unless asked: transposed convs, transformers' projections."""
+    return name.endswith(".convtr.convtr.weight") or (is_projection(name) and "_transformer." in name)
+
+
 def is_projection(name: str) -> bool:
     """Tell whether class q8_0 stores a tensor (by our name) as q8_0: the projections of transformers and RVQ."""
     return (

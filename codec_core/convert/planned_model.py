@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from codec_core.convert.element_types import BLOCK_BYTES, BLOCK_ELEMENTS, recode
@@ -85,6 +85,14 @@ class PlannedModel:
     def count(self, prefix: str, suffix: str) -> int:
         """Count the tensors whose names begin and end like that."""
         return sum(tensor.name.startswith(prefix) and tensor.name.endswith(suffix) for tensor in self.tensors)
+
+    def retyped(self, element_type: str, belongs: Callable[[str], bool]) -> PlannedModel:
+        """Return the model with the tensors that ``belongs`` tells by name written as "f32" or "f16". What is q8_0 stays so."""
+        tensors = [
+            replace(tensor, written_type=element_type) if belongs(tensor.name) and tensor.written_type != "q8_0" else tensor
+            for tensor in self.tensors
+        ]
+        return replace(self, tensors=tensors)
 
     @property
     def levels(self) -> int:

@@ -170,9 +170,12 @@ Result attention(const Kernels& kernels, const Vector& query, const Matrix& keys
     return copy_out(out.data(), {out.size()});
 }
 
-std::vector<std::int32_t> nearest_codeword(const Kernels& kernels, const Matrix& codewords, const Matrix& residuals) {
+// codewords: [entries][dim] values, or bits of f16.
+template <class Codewords>
+std::vector<std::int32_t> nearest_codeword(const Kernels& kernels, const Codewords& codewords, const Matrix& residuals) {
     require(codewords.shape(1) == residuals.shape(1), "codewords and residuals");
-    const Codebook codebook({codewords.data(), codewords.size()}, codewords.shape(0), codewords.shape(1));
+    const Codebook codebook(std::vector(codewords.data(), codewords.data() + codewords.size()), codewords.shape(0),
+                            codewords.shape(1));
     std::vector<const float*> rows;
     for (std::size_t n = 0; n < residuals.shape(0); ++n) rows.push_back(residuals.data() + n * residuals.shape(1));
     std::vector<std::int32_t> codes(rows.size());
@@ -250,8 +253,10 @@ void bind_kernels(nb::module_& module) {
         .def("layer_norm", &layer_norm, nb::arg("values"), nb::arg("weight"), nb::arg("bias"))
         .def("attention", &attention, nb::arg("query"), nb::arg("keys"), nb::arg("values"), nb::arg("slots"), nb::arg("scale"),
              "keys, values: [slots, head_dim] -> float32 [head_dim]")
-        .def("nearest_codeword", &nearest_codeword, nb::arg("codewords"), nb::arg("residuals"),
-             "codewords [entries, dim], residuals [N, dim] -> N codes");
+        .def("nearest_codeword", &nearest_codeword<Matrix>, nb::arg("codewords"), nb::arg("residuals"),
+             "codewords [entries, dim], residuals [N, dim] -> N codes")
+        .def("narrow_nearest_codeword", &nearest_codeword<Halves>, nb::arg("codewords"), nb::arg("residuals"),
+             "codewords uint16 [entries, dim], the bits of f16, residuals [N, dim] -> N codes");
 }
 
 }  // namespace mimi

@@ -9,17 +9,19 @@
 
 namespace mimi {
 
-template <class Vec>
+template <class Vec, class Stored>
 struct GgmlNearestCodeword {
     static void run(const NearestTask& task) {
         const std::size_t padded = count_blocks(task.entries) * block_outputs;
-        CodewordScores<Vec>::run(task, 0, task.count, [&](Vec scores, std::size_t block, std::size_t column) {
+        Scores::run(task, 0, task.count, [&](Vec scores, std::size_t block, std::size_t column) {
             scores.store(task.scores + column * padded + block * block_outputs);
         });
         for (std::size_t n = 0; n < task.count; ++n) task.codes[n] = search(task, task.residuals[n], task.scores + n * padded);
     }
 
 private:
+    using Scores = CodewordScores<Vec, Stored>;
+
     // Whatever has no candidate cannot win, so the order and the ties are those of a search of all entries.
     static std::int32_t search(const NearestTask& task, const float* residual, const float* scores) {
         const std::size_t blocks = count_blocks(task.entries);
@@ -75,10 +77,10 @@ private:
     }
 
     static Vec closeness_of(const NearestTask& task, std::size_t block, const float* residual) {
-        const float* entries = task.codebook + block * task.dim * block_outputs;
+        const auto* entries = Scores::block_rows(task, block);
         typename Vec::Wide sum = Vec::Wide::zero();
         for (std::size_t k = 0; k < task.dim; ++k) {
-            const Vec difference = Vec::load(entries + k * block_outputs) - Vec::broadcast(residual[k]);
+            const Vec difference = Stored::template load<Vec>(entries + k * block_outputs) - Vec::broadcast(residual[k]);
             sum.add(difference * difference);
         }
         const Vec one = Vec::broadcast(1.0f);

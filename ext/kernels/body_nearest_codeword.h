@@ -10,8 +10,15 @@
 namespace mimi {
 
 // Scores of all entries for all vectors: half_norm - chain over k of e[k] r[k].
-template <class Vec>
+template <class Vec, class Stored>
 struct CodewordScores {
+    using Element = typename Stored::Element;
+
+    // The first of a block's rows.
+    static const Element* block_rows(const NearestTask& task, std::size_t block) {
+        return static_cast<const Element*>(task.codebook) + block * task.dim * block_outputs;
+    }
+
     // Calls keep(scores of sixteen entries, their block, n) for `count` vectors from `n` on, blocks in ascending order.
     template <class Keep>
     static void run(const NearestTask& task, std::size_t n, std::size_t count, const Keep& keep) {
@@ -28,33 +35,35 @@ struct CodewordScores {
     }
 
 private:
+    static constexpr std::size_t row_bytes = block_outputs * sizeof(Element);
+
     template <std::size_t Blocks, class Keep>
     static void all_columns(const NearestTask& task, std::size_t n, std::size_t count, std::size_t block, const Keep& keep) {
         constexpr std::size_t wide = Blocks == Vec::narrow_blocks ? Vec::narrow_columns : Vec::wide_columns;
         const std::size_t tiles = count / wide;
-        const float* next = task.codebook + (block + Blocks) * task.dim * block_outputs;
+        const Element* next = block_rows(task, block + Blocks);
         std::size_t c = 0;
         for (std::size_t tile = 0; tile < tiles; ++tile, c += wide)
-            scan<Blocks, wide>(task, n + c, block, keep, NextWeights(next, task.dim, tile, tiles));
+            scan<Blocks, wide>(task, n + c, block, keep, NextWeights(next, task.dim, tile, tiles, row_bytes));
         for (; c < count; ++c) scan<Blocks, 1>(task, n + c, block, keep, NoWeights());
     }
 
     template <std::size_t Blocks, std::size_t Columns, class Keep, class Ahead>
     static void scan(const NearestTask& task, std::size_t n, std::size_t block, const Keep& keep, Ahead ahead) {
-        const std::size_t block_floats = task.dim * block_outputs;
-        const float* entries = task.codebook + block * block_floats;
+        const std::size_t block_elements = task.dim * block_outputs;
+        const Element* entries = block_rows(task, block);
         const float* residuals[Columns];
         for (std::size_t c = 0; c < Columns; ++c) residuals[c] = task.residuals[n + c];
         Vec sum[Blocks][Columns];
         for (std::size_t b = 0; b < Blocks; ++b)
             for (std::size_t c = 0; c < Columns; ++c) sum[b][c] = Vec::broadcast(0.0f);
         for (std::size_t k = 0; k < task.dim; ++k) {
-            ahead.template fetch<Blocks>(block_floats * sizeof(float));
+            ahead.template fetch<Blocks>(block_elements * sizeof(Element));
             Vec entry[Blocks];
             for (std::size_t b = 0; b < Blocks; ++b) {
-                const float* row = entries + b * block_floats + k * block_outputs;
+                const Element* row = entries + b * block_elements + k * block_outputs;
                 if constexpr (Columns == 1) __builtin_prefetch(row + prefetch_floats);
-                entry[b] = Vec::load(row);
+                entry[b] = Stored::template load<Vec>(row);
             }
             for (std::size_t c = 0; c < Columns; ++c) {
                 const Vec value = Vec::broadcast(residuals[c][k]);
@@ -67,7 +76,7 @@ private:
     }
 };
 
-template <class Vec>
+template <class Vec, class Stored>
 struct NearestCodeword {
     static void run(const NearestTask& task) {
         for (std::size_t n = 0; n < task.count; n += most_columns)
@@ -86,7 +95,7 @@ private:
 
     static void search(const NearestTask& task, std::size_t n, std::size_t count) {
         Best best[most_columns];
-        CodewordScores<Vec>::run(task, n, count, [&](Vec scores, std::size_t block, std::size_t column) {
+        CodewordScores<Vec, Stored>::run(task, n, count, [&](Vec scores, std::size_t block, std::size_t column) {
             keep_best(scores, block, best[column - n]);
         });
         for (std::size_t c = 0; c < count; ++c) task.codes[n + c] = best_of_lanes(best[c]);

@@ -36,7 +36,8 @@ constexpr KernelTable make_kyutai_kernels(const char* isa) {
         .rms_norm = &RmsNormRow<Vec>::run,
         .silu_gate = &Elementary<Vec>::silu_gate,
         .attention = &Attention<Vec>::run,
-        .nearest_codeword = &NearestCodeword<Vec>::run,
+        .nearest_codeword = &NearestCodeword<Vec, FloatWeights>::run,
+        .nearest_codeword_f16 = &NearestCodeword<Vec, HalfWeights>::run,
     };
 }
 
@@ -60,7 +61,8 @@ constexpr KernelTable make_ggml_kernels(const char* isa) {
         .rms_norm = &RmsNormRow<Vec>::run,
         .silu_gate = &Elementary<Vec>::silu_gate,
         .attention = &GgmlAttention<Vec>::run,
-        .nearest_codeword = &GgmlNearestCodeword<Vec>::run,
+        .nearest_codeword = &GgmlNearestCodeword<Vec, FloatWeights>::run,
+        .nearest_codeword_f16 = &GgmlNearestCodeword<Vec, HalfWeights>::run,
     };
 }
 

@@ -130,7 +130,7 @@ struct AttentionTask {
 //           squared distance only by what all entries share; leaving that out keeps small differences between entries exact.
 //   ggml:   argmax of 1 / (1 + d), the highest index on a tie; d sums f32 squares in double
 struct NearestTask {
-    const float* codebook;    // [block][k][block_outputs], zero beyond `entries`
+    const void* codebook;     // [block][k][block_outputs] f32 or f16 as the entry says, zero beyond `entries`
     const float* half_norms;  // [entries rounded up to whole blocks]: |e|^2 / 2, +inf beyond `entries`
     float longest_half_norm;  // the largest of them up to `entries`
     std::size_t entries;
@@ -174,6 +174,8 @@ struct KernelTable {
     void (*silu_gate)(const float* u, const float* v, float* out, std::size_t count);
     void (*attention)(const AttentionTask& task);
     void (*nearest_codeword)(const NearestTask& task);
+    // The same over codewords of f16, each widened to f32 first, which is exact.
+    void (*nearest_codeword_f16)(const NearestTask& task);
 };
 
 // Loops that measure what the machine can do at most. What they return only keeps them from being left out.

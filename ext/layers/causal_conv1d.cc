@@ -33,25 +33,30 @@ std::vector<std::uint32_t> reduction_offsets(ConvOrder order, const ConvGeometry
     return offsets;
 }
 
-PackedMatrix pack_conv(const NumericsPolicy& policy, const ConvGeometry& geometry, std::span<const float> weight) {
+PackedMatrix pack_conv(const NumericsPolicy& policy, const ConvGeometry& geometry, std::span<const float> weight,
+                       MatrixStorage stored) {
     MatrixForm form{.conv_operands = true, .offsets = reduction_offsets(policy.conv_order, geometry)};
     const std::vector<std::uint32_t> offsets = form.offsets;
-    return {policy, geometry.out_channels, geometry.kernel * geometry.in_channels, std::move(form),
+    return {policy,
+            geometry.out_channels,
+            geometry.kernel * geometry.in_channels,
+            std::move(form),
             [&](std::size_t o, std::size_t element) {
                 const std::size_t at = offsets.empty() ? element : offsets[element];
                 const std::size_t k = at / geometry.in_channels;
                 const std::size_t i = at % geometry.in_channels;
                 return weight[(o * geometry.in_channels + i) * geometry.kernel + k];
-            }};
+            },
+            stored};
 }
 
 }  // namespace
 
 CausalConv1d::CausalConv1d(const NumericsPolicy& policy, const ConvGeometry& geometry, std::span<const float> weight,
-                           std::span<const float> bias, StateLayout& layout, StartPadding padding)
+                           MatrixStorage stored, std::span<const float> bias, StateLayout& layout, StartPadding padding)
     : geometry_(geometry),
       history_(layout, geometry.kernel - geometry.stride, geometry.in_channels, padding),
-      matrix_(pack_conv(policy, geometry, weight)),
+      matrix_(pack_conv(policy, geometry, weight, stored)),
       bias_(bias.size()) {
     std::copy(bias.begin(), bias.end(), bias_.data());
 }

@@ -30,9 +30,10 @@ private:
 
 class CausalConv1d {
 public:
-    // `weight` is [out][in][kernel], `bias` is [out] or empty.
+    // `weight` is [out][in][kernel], `bias` is [out] or empty. `stored`: what the file has the weight as, f32 or f16.
     CausalConv1d(const NumericsPolicy& policy, const ConvGeometry& geometry, std::span<const float> weight,
-                 std::span<const float> bias, StateLayout& layout, StartPadding padding = StartPadding::zeros);
+                 MatrixStorage stored, std::span<const float> bias, StateLayout& layout,
+                 StartPadding padding = StartPadding::zeros);
 
     const ConvGeometry& geometry() const { return geometry_; }
     // Rows of the past the input must leave room for: kernel - stride.

@@ -11,18 +11,21 @@ std::size_t count_taps(const ConvGeometry& geometry) {
 }  // namespace
 
 CausalConvTranspose1d::CausalConvTranspose1d(const NumericsPolicy& policy, const ConvGeometry& geometry,
-                                             std::span<const float> weight, std::span<const float> bias, StateLayout& layout)
+                                             std::span<const float> weight, MatrixStorage stored, std::span<const float> bias,
+                                             StateLayout& layout)
     : geometry_(geometry),
       history_(layout, count_taps(geometry) - 1, geometry.in_channels),
-      matrix_(policy, geometry.stride * geometry.out_channels, count_taps(geometry) * geometry.in_channels,
-              MatrixForm{.segment = geometry.in_channels},
-              [&](std::size_t output, std::size_t column) {
-                  const std::size_t tap = count_taps(geometry) - 1 - column / geometry.in_channels;
-                  const std::size_t i = column % geometry.in_channels;
-                  const std::size_t k = output / geometry.out_channels + tap * geometry.stride;
-                  const std::size_t o = output % geometry.out_channels;
-                  return k < geometry.kernel ? weight[(i * geometry.out_channels + o) * geometry.kernel + k] : 0.0f;
-              }),
+      matrix_(
+          policy, geometry.stride * geometry.out_channels, count_taps(geometry) * geometry.in_channels,
+          MatrixForm{.segment = geometry.in_channels},
+          [&](std::size_t output, std::size_t column) {
+              const std::size_t tap = count_taps(geometry) - 1 - column / geometry.in_channels;
+              const std::size_t i = column % geometry.in_channels;
+              const std::size_t k = output / geometry.out_channels + tap * geometry.stride;
+              const std::size_t o = output % geometry.out_channels;
+              return k < geometry.kernel ? weight[(i * geometry.out_channels + o) * geometry.kernel + k] : 0.0f;
+          },
+          stored),
       bias_(geometry.stride * bias.size()) {
     for (std::size_t i = 0; i < bias_.size(); ++i) bias_.data()[i] = bias[i % bias.size()];
 }

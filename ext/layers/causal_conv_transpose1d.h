@@ -17,9 +17,9 @@ namespace mimi {
 
 class CausalConvTranspose1d {
 public:
-    // `weight` is [in][out][kernel], `bias` is [out].
+    // `weight` is [in][out][kernel], `bias` is [out]. `stored`: what the file has the weight as, f32 or f16.
     CausalConvTranspose1d(const NumericsPolicy& policy, const ConvGeometry& geometry, std::span<const float> weight,
-                          std::span<const float> bias, StateLayout& layout);
+                          MatrixStorage stored, std::span<const float> bias, StateLayout& layout);
 
     const ConvGeometry& geometry() const { return geometry_; }
     // Rows of the past the input must leave room for: taps - 1.

@@ -54,28 +54,34 @@ const float** PackedMatrix::gather(const StepContext& context, const float* cons
 }
 
 // Tile by tile, as wide as a cache line is long: each line of the rows is read once, however many of them fall into one set.
-template <class Element>
-void PackedMatrix::pack_elements(const Element* rows, std::size_t first, std::size_t count, Element* packed) const {
+template <class Stored, class Kept, class Convert>
+void PackedMatrix::pack_elements(const Stored* rows, std::size_t first, std::size_t count, Kept* packed,
+                                 Convert convert) const {
     for (std::size_t begin = 0; begin < count; begin += block_outputs) {
-        Element* block = packed + (first + begin) * inputs_;
+        Kept* block = packed + (first + begin) * inputs_;
         const std::size_t outputs = std::min<std::size_t>(block_outputs, count - begin);
-        if (outputs < block_outputs) std::fill_n(block, inputs_ * block_outputs, Element{0});
+        if (outputs < block_outputs) std::fill_n(block, inputs_ * block_outputs, Kept{0});
         for (std::size_t tile = 0; tile < inputs_; tile += block_outputs) {
             const std::size_t end = std::min<std::size_t>(inputs_, tile + block_outputs);
             for (std::size_t o = 0; o < outputs; ++o) {
-                const Element* row = rows + (begin + o) * inputs_;
+                const Stored* row = rows + (begin + o) * inputs_;
                 for (std::size_t position = tile; position < end; ++position)
-                    block[position * block_outputs + o] = row[input_at(position)];
+                    block[position * block_outputs + o] = convert(row[input_at(position)]);
             }
         }
     }
 }
 
 void PackedMatrix::pack_rows(const std::byte* rows, std::size_t first, std::size_t count, std::byte* packed) const {
-    if (storage_ == MatrixStorage::f32)
-        pack_elements(reinterpret_cast<const float*>(rows), first, count, reinterpret_cast<float*>(packed));
+    const auto as_it_is = [](auto element) { return element; };
+    const auto* narrow_rows = reinterpret_cast<const std::uint16_t*>(rows);
+    auto* wide = reinterpret_cast<float*>(packed);
+    if (stored_ == MatrixStorage::f32)
+        pack_elements(reinterpret_cast<const float*>(rows), first, count, wide, as_it_is);
+    else if (storage_ == stored_)
+        pack_elements(narrow_rows, first, count, reinterpret_cast<std::uint16_t*>(packed), as_it_is);
     else
-        pack_elements(reinterpret_cast<const std::uint16_t*>(rows), first, count, reinterpret_cast<std::uint16_t*>(packed));
+        pack_elements(narrow_rows, first, count, wide, stored_ == MatrixStorage::f16 ? half_to_float : bfloat16_to_float);
 }
 
 namespace {
@@ -145,9 +151,9 @@ Linear::Linear(const NumericsPolicy& policy, const StoredMatrix& weight, std::si
                MatrixForm form)
     : matrix_(packed(policy, weight, outputs, inputs, std::move(form))) {}
 
-Linear::Linear(const NumericsPolicy& policy, MatrixStorage storage, std::size_t outputs, std::size_t inputs)
-    : matrix_(is_quantised(storage) ? decltype(matrix_)(QuantisedMatrix(storage, outputs, inputs))
-                                    : decltype(matrix_)(PackedMatrix(policy, outputs, inputs, storage))) {}
+Linear::Linear(const NumericsPolicy& policy, MatrixStorage stored, std::size_t outputs, std::size_t inputs)
+    : matrix_(is_quantised(stored) ? decltype(matrix_)(QuantisedMatrix(stored, outputs, inputs))
+                                   : decltype(matrix_)(PackedMatrix(policy, outputs, inputs, stored))) {}
 
 std::size_t Linear::size_bytes() const {
     return std::visit([](const auto& matrix) { return matrix.size_bytes(); }, matrix_);

@@ -31,26 +31,34 @@ struct MatrixForm {
 // Weights of one matrix in the kernels' packed form.
 class PackedMatrix {
 public:
-    // `weight(o, i)` gives the value for output o and input i.
+    // `weight(o, i)` gives the value for output o and input i; `stored` is f32, or f16 where all of them are values of f16.
     template <class Weight>
-    PackedMatrix(const NumericsPolicy& policy, std::size_t outputs, std::size_t inputs, MatrixForm form, const Weight& weight)
-        : outputs_(outputs), inputs_(inputs), form_(std::move(form)), values_(count_blocks(outputs) * inputs * block_outputs) {
-        arrange(policy);
+    PackedMatrix(const NumericsPolicy& policy, std::size_t outputs, std::size_t inputs, MatrixForm form, const Weight& weight,
+                 MatrixStorage stored = MatrixStorage::f32)
+        : PackedMatrix(policy, outputs, inputs, stored, std::move(form)) {
+        values_ = AlignedBuffer(packed_bytes() / sizeof(float));
         const bool half = form_.conv_operands && policy.half_conv_weights;
         for (std::size_t o = 0; o < outputs; ++o) {
             for (std::size_t position = 0; position < inputs; ++position) {
                 const float value = weight(o, input_at(position));
-                values_.data()[(o / block_outputs * inputs + position) * block_outputs + o % block_outputs] =
-                    half ? half_to_float(float_to_half(value)) : value;
+                const std::size_t place = (o / block_outputs * inputs + position) * block_outputs + o % block_outputs;
+                if (storage_ == MatrixStorage::f16)
+                    reinterpret_cast<std::uint16_t*>(values_.data())[place] = float_to_half(value);
+                else
+                    values_.data()[place] = half ? half_to_float(float_to_half(value)) : value;
             }
         }
     }
 
     // A matrix whose packed values somebody else keeps: packed_bytes() of them, aligned to 64 bytes, filled by pack_rows().
-    // `storage` is f32, f16 or bf16, the latter two under chain sums only.
+    // `stored`: f32, f16 or bf16. Memory has the same under chain sums, and f32 under tree sums.
     PackedMatrix(const NumericsPolicy& policy, std::size_t outputs, std::size_t inputs,
-                 MatrixStorage storage = MatrixStorage::f32)
-        : outputs_(outputs), inputs_(inputs), storage_(storage) {
+                 MatrixStorage stored = MatrixStorage::f32, MatrixForm form = {})
+        : outputs_(outputs),
+          inputs_(inputs),
+          form_(std::move(form)),
+          stored_(stored),
+          storage_(policy.sum_order == SumOrder::chains ? stored : MatrixStorage::f32) {
         arrange(policy);
     }
 
@@ -58,9 +66,9 @@ public:
     std::size_t size_bytes() const { return values_.size_bytes(); }
     std::size_t packed_bytes() const {
         // Whole cache lines.
-        return (count_blocks(outputs_) * inputs_ * block_outputs * element_bytes() + 63) / 64 * 64;
+        return (count_blocks(outputs_) * inputs_ * block_outputs * element_bytes(storage_) + 63) / 64 * 64;
     }
-    std::size_t stored_row_bytes() const { return inputs_ * element_bytes(); }
+    std::size_t stored_row_bytes() const { return inputs_ * element_bytes(stored_); }
 
     // Packs rows first .. first + count - 1, [count][inputs] as a file stores them; `first` is a multiple of block_outputs, and
     // so is `count` unless these are the last rows. Only for a matrix without conv operands.
@@ -79,9 +87,11 @@ public:
     void round_operand(const StepContext& context, const Activations& in) const;
 
 private:
-    std::size_t element_bytes() const { return storage_ == MatrixStorage::f32 ? sizeof(float) : sizeof(std::uint16_t); }
-    template <class Element>
-    void pack_elements(const Element* rows, std::size_t first, std::size_t count, Element* packed) const;
+    static std::size_t element_bytes(MatrixStorage storage) {
+        return storage == MatrixStorage::f32 ? sizeof(float) : sizeof(std::uint16_t);
+    }
+    template <class Stored, class Kept, class Convert>
+    void pack_elements(const Stored* rows, std::size_t first, std::size_t count, Kept* packed, Convert convert) const;
     // Fixes the segment and, under tree sums, where each input's weight goes.
     void arrange(const NumericsPolicy& policy);
     // The input whose weights lie at `position`.
@@ -92,7 +102,8 @@ private:
     std::size_t outputs_;
     std::size_t inputs_;
     MatrixForm form_;
-    MatrixStorage storage_ = MatrixStorage::f32;
+    MatrixStorage stored_;
+    MatrixStorage storage_;             // in memory
     std::vector<std::uint32_t> order_;  // [inputs], empty: as they come
     AlignedBuffer values_;
 };
@@ -107,8 +118,8 @@ public:
     Linear(const NumericsPolicy& policy, const StoredMatrix& weight, std::size_t outputs, std::size_t inputs,
            MatrixForm form = {});
 
-    // One whose packed weights somebody else keeps, and gives to each step. f16 and bf16 under chain sums only.
-    Linear(const NumericsPolicy& policy, MatrixStorage storage, std::size_t outputs, std::size_t inputs);
+    // One whose packed weights somebody else keeps, and gives to each step.
+    Linear(const NumericsPolicy& policy, MatrixStorage stored, std::size_t outputs, std::size_t inputs);
 
     // in: [lane][rows][inputs], rounded in place where the form's operands ask for it -> out: [lane][rows][outputs]
     void step(const StepContext& context, const Activations& in, const Activations& out) const {

@@ -1,4 +1,4 @@
-// What a file stores a matrix as, and memory too: nothing is widened before it is multiplied.
+// What a file stores a matrix as, and memory too: nothing is widened before it is multiplied, but f16 and bf16 under tree sums.
 #pragma once
 
 namespace mimi {

@@ -6,18 +6,38 @@
 
 namespace mimi {
 
-Codebook::Codebook(std::span<const float> codewords, std::size_t entries, std::size_t dim)
+namespace {
+
+float widened(float value) {
+    return value;
+}
+float widened(std::uint16_t half) {
+    return half_to_float(half);
+}
+
+}  // namespace
+
+Codebook::Codebook(const StoredCodewords& codewords, std::size_t entries, std::size_t dim)
     : entries_(entries),
       dim_(dim),
-      values_(count_blocks(entries) * dim * block_outputs),
+      is_half_(std::holds_alternative<std::vector<std::uint16_t>>(codewords)),
+      // Blocks of halves fill whole floats.
+      values_(count_blocks(entries) * dim * block_outputs / (is_half_ ? 2 : 1)),
       half_norms_(count_blocks(entries) * block_outputs) {
+    std::visit([this](const auto& stored) { pack(stored); }, codewords);
+}
+
+template <class Element>
+void Codebook::pack(const std::vector<Element>& codewords) {
+    auto* packed = reinterpret_cast<Element*>(values_.data());
     std::fill_n(half_norms_.data(), half_norms_.size(), std::numeric_limits<float>::infinity());
-    for (std::size_t entry = 0; entry < entries; ++entry) {
+    for (std::size_t entry = 0; entry < entries_; ++entry) {
         double norm = 0.0;
-        for (std::size_t k = 0; k < dim; ++k) {
-            const float value = codewords[entry * dim + k];
-            values_.data()[(entry / block_outputs * dim + k) * block_outputs + entry % block_outputs] = value;
-            norm += static_cast<double>(value) * static_cast<double>(value);
+        for (std::size_t k = 0; k < dim_; ++k) {
+            const Element element = codewords[entry * dim_ + k];
+            packed[(entry / block_outputs * dim_ + k) * block_outputs + entry % block_outputs] = element;
+            const double value = static_cast<double>(widened(element));
+            norm += value * value;
         }
         half_norms_.data()[entry] = static_cast<float>(norm / 2.0);
         longest_half_norm_ = std::max(longest_half_norm_, half_norms_.data()[entry]);
@@ -26,8 +46,8 @@ Codebook::Codebook(std::span<const float> codewords, std::size_t entries, std::s
 
 void Codebook::nearest(const KernelTable& kernels, const float* const* residuals, std::size_t count, float* scores,
                        std::int32_t* codes) const {
-    kernels.nearest_codeword(
-        {values_.data(), half_norms_.data(), longest_half_norm_, entries_, dim_, residuals, count, scores, codes});
+    const auto search = is_half_ ? kernels.nearest_codeword_f16 : kernels.nearest_codeword;
+    search({values_.data(), half_norms_.data(), longest_half_norm_, entries_, dim_, residuals, count, scores, codes});
 }
 
 ResidualVq::ResidualVq(Linear input_projection, Linear output_projection, std::vector<Codebook> codebooks)

@@ -3,26 +3,31 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <variant>
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/half_float.h"
 #include "layers/linear.h"
 #include "layers/step_context.h"
 
 namespace mimi {
 
-// One codebook in the kernels' packed form; the one copy serves search and look-up.
+// Codewords [entries][dim] as the file stores them: values, or the bits of f16.
+using StoredCodewords = std::variant<std::vector<float>, std::vector<std::uint16_t>>;
+
+// One codebook in the kernels' packed form; the one copy serves search and look-up. What is stored in f16 stays so in memory
+// and is widened, which is exact, where it is used: codes are those of the same values in f32.
 class Codebook {
 public:
-    // `codewords` is [entries][dim].
-    Codebook(std::span<const float> codewords, std::size_t entries, std::size_t dim);
+    Codebook(const StoredCodewords& codewords, std::size_t entries, std::size_t dim);
 
     std::size_t dim() const { return dim_; }
     // Value k of a codeword; `code` is below the number of entries.
     float at(std::int32_t code, std::size_t k) const {
         const std::size_t entry = static_cast<std::size_t>(code);
-        return values_.data()[(entry / block_outputs * dim_ + k) * block_outputs + entry % block_outputs];
+        const std::size_t place = (entry / block_outputs * dim_ + k) * block_outputs + entry % block_outputs;
+        return is_half_ ? half_to_float(elements<std::uint16_t>()[place]) : elements<float>()[place];
     }
     // codes[n] = nearest codeword of residuals[n] (dim() floats each); `scores` is scratch, score_floats() for each.
     void nearest(const KernelTable& kernels, const float* const* residuals, std::size_t count, float* scores,
@@ -31,9 +36,18 @@ public:
     std::size_t size_bytes() const { return values_.size_bytes() + half_norms_.size_bytes(); }
 
 private:
+    template <class Element>
+    const Element* elements() const {
+        return reinterpret_cast<const Element*>(values_.data());
+    }
+    // Packs the codewords and sums their norms.
+    template <class Element>
+    void pack(const std::vector<Element>& codewords);
+
     std::size_t entries_;
     std::size_t dim_;
-    AlignedBuffer values_;
+    bool is_half_;
+    AlignedBuffer values_;      // [block][k][block_outputs] of f32 or f16
     AlignedBuffer half_norms_;  // |codeword|^2 / 2, summed in double and rounded once
     float longest_half_norm_ = 0.0f;
 };

@@ -49,11 +49,11 @@ void rotate(RotaryLayout layout, float* head, std::size_t head_dim, const float*
 }  // namespace
 
 TransformerMatrices::TransformerMatrices(const NumericsPolicy& policy, const TransformerGeometry& geometry,
-                                         MatrixStorage storage)
-    : in_projection(policy, storage, 3 * geometry.dim, geometry.dim),
-      out_projection(policy, storage, geometry.dim, geometry.dim),
-      mlp_in(policy, storage, geometry.mlp_width, geometry.dim),
-      mlp_out(policy, storage, geometry.dim, geometry.mlp_width) {}
+                                         MatrixStorage stored)
+    : in_projection(policy, stored, 3 * geometry.dim, geometry.dim),
+      out_projection(policy, stored, geometry.dim, geometry.dim),
+      mlp_in(policy, stored, geometry.mlp_width, geometry.dim),
+      mlp_out(policy, stored, geometry.dim, geometry.mlp_width) {}
 
 TransformerLayer::TransformerLayer(const NumericsPolicy& policy, const TransformerGeometry& geometry,
                                    std::shared_ptr<const TransformerMatrices> matrices, const TransformerLayerVectors& vectors,

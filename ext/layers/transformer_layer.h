@@ -17,7 +17,7 @@ namespace mimi {
 // The matrices of a layer, which every layer of a transformer shares: their sizes and how they are packed. The packed weights
 // are somebody else's: one block a layer, aligned to 64 bytes, with the matrices side by side in this order.
 struct TransformerMatrices {
-    TransformerMatrices(const NumericsPolicy& policy, const TransformerGeometry& geometry, MatrixStorage storage);
+    TransformerMatrices(const NumericsPolicy& policy, const TransformerGeometry& geometry, MatrixStorage stored);
 
     Linear in_projection;   // [3 dim][dim]: query, key, value rows
     Linear out_projection;  // [dim][dim]

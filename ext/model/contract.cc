@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -69,6 +70,7 @@ void check_shape(const RequiredTensor& wanted, const GgufTensor& tensor) {
 // The element types one file uses for the families that leave a choice.
 struct FamilyTypes {
     TensorType conv;
+    TensorType transposed_conv;
     TensorType linear;
     TensorType rvq_projection;
     TensorType codebook;
@@ -77,6 +79,7 @@ struct FamilyTypes {
 TensorType type_for(TensorRole role, const FamilyTypes& types) {
     switch (role) {
         case TensorRole::conv: return types.conv;
+        case TensorRole::transposed_conv: return types.transposed_conv;
         case TensorRole::linear: return types.linear;
         case TensorRole::rvq_projection: return types.rvq_projection;
         case TensorRole::codebook: return types.codebook;
@@ -84,22 +87,28 @@ TensorType type_for(TensorRole role, const FamilyTypes& types) {
     }
 }
 
-TensorType chosen_type(const GgufReader& file, const std::string& name, TensorType other) {
+TensorType chosen_type(const GgufReader& file, const std::string& name, std::span<const TensorType> choices) {
     const GgufTensor& tensor = find_required(file, name);
-    if (tensor.type == TensorType::f32 || tensor.type == other) return tensor.type;
-    refuse("tensor " + quoted(name) + " type", std::string(tensor_type_name(tensor.type)),
-           "f32 or " + std::string(tensor_type_name(other)));
+    if (std::find(choices.begin(), choices.end(), tensor.type) != choices.end()) return tensor.type;
+    std::string expected(tensor_type_name(choices.front()));
+    for (const TensorType& choice : choices.subspan(1))
+        expected += (&choice == &choices.back() ? " or " : ", ") + std::string(tensor_type_name(choice));
+    refuse("tensor " + quoted(name) + " type", std::string(tensor_type_name(tensor.type)), expected);
 }
 
-// The first conv, the first projection and, where convs are f16, the first codebook choose for their families.
+// The first tensor of a family chooses for it. Beside convs of f16, and only there, the other families may have f16 too.
 FamilyTypes family_types(const GgufReader& file) {
+    constexpr TensorType plain[] = {TensorType::f32, TensorType::f16};
+    constexpr TensorType linear[] = {TensorType::f32, TensorType::q8_0};
+    constexpr TensorType linear_beside_f16[] = {TensorType::f32, TensorType::f16, TensorType::q8_0};
     FamilyTypes types{};
-    types.conv = chosen_type(file, tensor_names::encoder_conv(tensor_names::first_conv_index) + ".weight", TensorType::f16);
-    types.linear =
-        chosen_type(file, tensor_names::transformer_layer("encoder", 0) + ".self_attn.in_projs.0.weight", TensorType::q8_0);
+    types.conv = chosen_type(file, tensor_names::encoder_conv(tensor_names::first_conv_index) + ".weight", plain);
+    const bool half = types.conv == TensorType::f16;
+    types.linear = chosen_type(file, tensor_names::transformer_layer("encoder", 0) + ".self_attn.in_projs.0.weight",
+                               half ? std::span<const TensorType>(linear_beside_f16) : linear);
     types.rvq_projection = types.linear == TensorType::q8_0 ? TensorType::q8_0 : types.conv;
-    types.codebook = types.conv == TensorType::f16 ? chosen_type(file, tensor_names::codebook("rvq_first", 0), TensorType::f16)
-                                                   : TensorType::f32;
+    types.codebook = half ? chosen_type(file, tensor_names::codebook("rvq_first", 0), plain) : TensorType::f32;
+    types.transposed_conv = half ? chosen_type(file, tensor_names::upsample(), plain) : TensorType::f32;
     return types;
 }
 

@@ -18,7 +18,7 @@ void check_component(const GgufReader& file);
 // Error{model_contract} where neither is there. That no two required tensors share one mangled name is check_contract()'s word.
 const GgufTensor& find_required(const GgufReader& file, const std::string& name);
 
-// Checks component, every required tensor's presence, shape and type, the operand-class rules (projections all alike, convs all
+// Checks component, every required tensor's presence, shape and type, the operand-class rules (each family of tensors all
 // alike), what the metadata declares, and that no tensor is left over or claimed twice. Error{model_contract} naming tensor or
 // key, found, expected. Returns the weight class: "f32", "f16" or "q8_0". Needs no payload: that values are finite is checked
 // as they are read (read_values(), check_values()).

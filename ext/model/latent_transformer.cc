@@ -15,8 +15,7 @@ constexpr const char* matrix_names[] = {".self_attn.in_projs.0.weight", ".self_a
 
 // The file's class decides; the contract has all matrices stored alike.
 MatrixStorage storage_of(const WeightSource& source, std::string_view side) {
-    const TensorType type = source.tensor(tensor_names::transformer_layer(side, 0) + matrix_names[0]).type;
-    return type == TensorType::q8_0 ? MatrixStorage::q8_0 : MatrixStorage::f32;
+    return source.storage(tensor_names::transformer_layer(side, 0) + matrix_names[0]);
 }
 
 TransformerLayerVectors read_vectors(const WeightSource& source, const std::string& layer) {

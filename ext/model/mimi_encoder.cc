@@ -20,8 +20,8 @@ MimiEncoder::MimiEncoder(const NumericsPolicy& policy, const Geometry& geometry,
       layout_(std::make_shared<StateLayout>()),
       seanet_(policy, geometry.encoder, source, *layout_),
       transformer_(policy, geometry.encoder_transformer, geometry.steps_per_frame(), "encoder", source, window, *layout_),
-      downsample_(policy, geometry.downsample, source.values(tensor_names::downsample()), {}, *layout_,
-                  policy.downsample_start) {}
+      downsample_(policy, geometry.downsample, source.values(tensor_names::downsample()),
+                  source.storage(tensor_names::downsample()), {}, *layout_, policy.downsample_start) {}
 
 void MimiEncoder::step(const StepContext& context, const float* const* pcm, std::size_t levels, std::int32_t* codes) const {
     const ScratchArena::Mark mark(context.scratch);

@@ -15,12 +15,14 @@ namespace mimi {
 
 inline CausalConv1d load_conv(const NumericsPolicy& policy, const ConvGeometry& geometry, const std::string& name,
                               const WeightSource& source, StateLayout& layout) {
-    return {policy, geometry, source.values(name + ".weight"), source.values(name + ".bias"), layout};
+    const std::string weight = name + ".weight";
+    return {policy, geometry, source.values(weight), source.storage(weight), source.values(name + ".bias"), layout};
 }
 
 inline CausalConvTranspose1d load_transposed_conv(const NumericsPolicy& policy, const ConvGeometry& geometry,
                                                   const std::string& name, const WeightSource& source, StateLayout& layout) {
-    return {policy, geometry, source.values(name + ".weight"), source.values(name + ".bias"), layout};
+    const std::string weight = name + ".weight";
+    return {policy, geometry, source.values(weight), source.storage(weight), source.values(name + ".bias"), layout};
 }
 
 // Stages next to the PCM have many rows and few weights: a lane's activations stay in cache when lanes run one after the other.

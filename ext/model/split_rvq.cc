@@ -16,7 +16,7 @@ ResidualVq load_half(const NumericsPolicy& policy, const RvqGeometry& geometry, 
     const std::string name = tensor_names::rvq(half);
     std::vector<Codebook> codebooks;
     for (std::size_t layer = 0; layer < levels; ++layer)
-        codebooks.emplace_back(source.values(tensor_names::codebook(half, layer)), geometry.codebook_entries,
+        codebooks.emplace_back(source.codewords(tensor_names::codebook(half, layer)), geometry.codebook_entries,
                                geometry.codebook_dim);
     const MatrixForm form{.conv_operands = true};
     return {Linear(policy, source.matrix(name + ".input_proj.weight"), geometry.codebook_dim, geometry.dim, form),

@@ -15,12 +15,12 @@ namespace mimi {
 // What a tensor is, which decides the types it may be stored in and how freely its shape may be written.
 enum class TensorRole {
     conv,             // non-transposed convs: f32 or f16, all alike
-    transposed_conv,  // f32
+    transposed_conv,  // f32, or f16 beside convs of f16, all alike
     bias,             // f32; (C) or (1, C)
-    linear,           // transformer projections: f32 or q8_0, all alike
+    linear,           // transformer projections: f32, q8_0, or f16 beside convs of f16, all alike
     norm,             // norm weights and biases, layer scales: f32; (C) or (1, C)
     rvq_projection,   // the type of the convs, or q8_0 where the transformer projections are; (in, out) or (1, in, out)
-    codebook,         // f32
+    codebook,         // f32, or f16 beside convs of f16, all alike
 };
 
 struct RequiredTensor {

@@ -139,6 +139,15 @@ std::vector<float> read_values(const GgufReader& file, const GgufTensor& tensor)
     return values;
 }
 
+std::vector<std::uint16_t> read_halves(const GgufReader& file, const GgufTensor& tensor) {
+    if (tensor.type != TensorType::f16) refuse_type(tensor, "f16");
+    std::vector<std::uint16_t> values(static_cast<std::size_t>(tensor.elements));
+    for_each_part<std::uint16_t>(file, tensor, [&values](std::size_t first, const std::uint16_t* part, std::size_t count) {
+        std::copy_n(part, count, values.data() + first);
+    });
+    return values;
+}
+
 std::vector<QuantisedBlock> read_blocks(const GgufReader& file, const GgufTensor& tensor) {
     if (tensor.type != TensorType::q8_0) refuse_type(tensor, "q8_0");
     std::vector<QuantisedBlock> blocks(static_cast<std::size_t>(tensor.elements / QuantisedBlock::elements));

@@ -14,6 +14,9 @@ namespace mimi {
 // where the type is one this engine does not widen.
 std::vector<float> read_values(const GgufReader& file, const GgufTensor& tensor);
 
+// The bits of an f16 tensor's values in file order, with the same checks; Error{model_contract} where the type is another.
+std::vector<std::uint16_t> read_halves(const GgufReader& file, const GgufTensor& tensor);
+
 // The blocks of a q8_0 tensor in file order. Error{model_contract} naming tensor and block where a scale is NaN or infinite,
 // and where the type is another.
 std::vector<QuantisedBlock> read_blocks(const GgufReader& file, const GgufTensor& tensor);

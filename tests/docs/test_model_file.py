@@ -43,10 +43,10 @@ def f16(tmp_path_factory: pytest.TempPathFactory) -> dict:
 
 
 @pytest.fixture(scope="module")
-def half_codebooks(tmp_path_factory: pytest.TempPathFactory) -> dict:
+def halves(tmp_path_factory: pytest.TempPathFactory) -> dict:
     folder = tmp_path_factory.mktemp("half")
     write_synthetic(folder / "tiny.safetensors", "tiny")
-    convert_model(folder / "tiny.safetensors", folder / "tiny.gguf", dtype="f16", codebooks="f16")
+    convert_model(folder / "tiny.safetensors", folder / "tiny.gguf", dtype="f16", codebooks="f16", matrices="f16")
     return _ext.inspect_model(str(folder / "tiny.gguf"))
 
 
@@ -136,13 +136,13 @@ def test_shapes_are_those_of_the_published_model(full: dict):
             assert dims(tensor["shape"]) == dims(tuple(reversed(entry[0]))), tensor["name"]
 
 
-def test_types_of_the_classes(full: dict, f16: dict, half_codebooks: dict):
-    heads = ("conv", "linear", "codebook")
+def test_types_of_the_classes(full: dict, f16: dict, halves: dict):
+    heads = ("conv", "transposed conv", "linear", "codebook")
     columns = {
         cells[0].strip("`"): dict(zip(heads, cells[1:], strict=True)) | {"f32": "f32"} for cells in rows("One class for")
     }
     listed = listed_tensors()
-    for inspected in (full, f16, half_codebooks):
+    for inspected in (full, f16, halves):
         types = columns[inspected["weight_class"]]
         for tensor in inspected["tensors"]:
             kind = listed[pattern_of(tensor["name"])][1] if pattern_of(tensor["name"]) in listed else "f32"

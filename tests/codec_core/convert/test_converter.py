@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -96,6 +97,37 @@ def test_codebooks_of_halves(tiny_checkpoint: Path, tiny_f16_gguf: Path, tmp_pat
     )
 
 
+def test_matrices_of_halves(tiny_checkpoint: Path, tiny_f16_gguf: Path, tmp_path: Path, read_gguf: Reader) -> None:
+    matrix = re.compile(r"\.convtr\.weight$|_transformer\..*\.(in_projs\.0|out_projs\.0|linear1|linear2)\.weight$")
+    _, wide = read_gguf(tiny_f16_gguf)
+    convert_model(tiny_checkpoint, tmp_path / "x.gguf", dtype="f16", matrices="f16")
+    metadata, narrow = read_gguf(tmp_path / "x.gguf")
+    assert metadata["moshi.mimi.weight_class"] == "f16"
+    assert sum(bool(matrix.search(name)) for name in narrow) == 1 + 4 + 2 * 2 * 4
+    for name, tensor in narrow.items():
+        half = matrix.search(name) or wide[name].data.dtype == np.float16
+        assert tensor.data.dtype == (np.float16 if half else np.float32), name
+        assert np.array_equal(tensor.data, wide[name].data.astype(tensor.data.dtype))
+    convert_model(tmp_path / "x.gguf", tmp_path / "kept.gguf")
+    assert {name: tensor.data.dtype for name, tensor in read_gguf(tmp_path / "kept.gguf")[1].items()} == {
+        name: tensor.data.dtype for name, tensor in narrow.items()
+    }
+    convert_model(tmp_path / "x.gguf", tmp_path / "widened.gguf", matrices="f32")
+    assert {name: tensor.data.dtype for name, tensor in read_gguf(tmp_path / "widened.gguf")[1].items()} == {
+        name: tensor.data.dtype for name, tensor in wide.items()
+    }
+
+
+def test_matrices_of_halves_become_blocks(wide_checkpoint: Path, tmp_path: Path, read_gguf: Reader) -> None:
+    convert_model(wide_checkpoint, tmp_path / "x.gguf", dtype="f16", matrices="f16")
+    report = convert_model(tmp_path / "x.gguf", tmp_path / "blocks.gguf", quantize="q8_0")
+    assert report.weight_class == CodecModel.open(tmp_path / "blocks.gguf").info.weight_class == "q8_0"
+    convert_model(tmp_path / "blocks.gguf", tmp_path / "kept.gguf", dtype="f16", matrices="f16")
+    names = ("upsample.convtr.convtr.convtr", "encoder_transformer.transformer.layers.0.linear1")
+    tensors = read_gguf(tmp_path / "kept.gguf")[1]
+    assert [tensors[f"mimi.{name}.weight"].tensor_type.name for name in names] == ["F16", "Q8_0"]
+
+
 def test_an_existing_output_is_replaced_only_when_asked(tiny_checkpoint: Path, tiny_gguf: Path, tmp_path: Path) -> None:
     path = tmp_path / "x.gguf"
     path.write_bytes(b"precious")
@@ -114,6 +146,10 @@ def test_an_existing_output_is_replaced_only_when_asked(tiny_checkpoint: Path, t
         ({"codebooks": "q8_0"}, "codebooks: found q8_0, expected f32 or f16"),
         ({"codebooks": "f16"}, 'codebooks: found f16, expected f32, or dtype "f16" besides'),
         ({"codebooks": "f16", "form": "raw"}, "codebooks: found f16, expected f32"),
+        ({"matrices": "q8_0"}, "matrices: found q8_0, expected f32 or f16"),
+        ({"matrices": "f16"}, 'matrices: found f16, expected f32, or dtype "f16" besides'),
+        ({"matrices": "f16", "form": "raw"}, "matrices: found f16, expected f32"),
+        ({"matrices": "f16", "dtype": "f16", "quantize": "q8_0"}, "matrices: found f16, expected f32, or no quantize"),
         ({"levels": 0}, "levels: found 0, expected 1 .. 32"),
         ({"levels": 33}, "levels: found 33, expected 1 .. 32"),
     ],

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from codec_core._ext import Kernels
+from tests.ext.kernels.conftest import ISAS
 
 F32 = np.float32
 
@@ -15,7 +18,7 @@ def bfloat16_bits(values: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("bfloat16", [False, True], ids=["f16", "bf16"])
-@pytest.mark.parametrize("count", [1, 2, 3, 8, 13])
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 13, 45])
 @pytest.mark.parametrize("shape", [(1, 1), (17, 31), (70, 300), (600, 256)])
 def test_narrow_weights_multiply_as_wide_ones(
     kernels: Kernels, rng: np.random.Generator, shape: tuple[int, int], count: int, bfloat16: bool
@@ -26,6 +29,18 @@ def test_narrow_weights_multiply_as_wide_ones(
     wide = (bits.astype(np.uint32) << 16).view(F32) if bfloat16 else bits.view(np.float16).astype(F32)
     found = np.asarray(kernels.narrow_matmul(bits, columns, bfloat16))
     assert np.array_equal(found, np.asarray(Kernels("scalar").matmul(wide, columns)))
+
+
+@pytest.mark.parametrize("bfloat16", [False, True], ids=["f16", "bf16"])
+@pytest.mark.parametrize("isa", ISAS)
+def test_narrow_weights_in_the_order_of_ggml(
+    kernels_of: Callable[..., Kernels], rng: np.random.Generator, isa: str, bfloat16: bool
+):
+    weights, columns = rng.standard_normal((70, 100)).astype(F32), rng.standard_normal((5, 100)).astype(F32)
+    bits = bfloat16_bits(weights) if bfloat16 else weights.astype(np.float16).view(np.uint16)
+    wide = (bits.astype(np.uint32) << 16).view(F32) if bfloat16 else bits.view(np.float16).astype(F32)
+    found = np.asarray(kernels_of(isa, "ggml").narrow_matmul(bits, columns, bfloat16))
+    assert np.array_equal(found, np.asarray(Kernels("scalar", "ggml").matmul(wide, columns)))
 
 
 def test_every_narrow_value_widens_exactly(kernels: Kernels):

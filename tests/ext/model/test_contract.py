@@ -107,26 +107,68 @@ def test_type_of_a_whole_family_that_no_model_has(tmp_path):
     for name, expected in (
         ("mimi.encoder.model.0.conv.conv.weight", "f32 or f16"),
         ("mimi.encoder_transformer.transformer.layers.0.self_attn.in_projs.0.weight", "f32 or q8_0"),
+        ("mimi.upsample.convtr.convtr.convtr.weight", "f32 or f16"),
+        ("mimi.encoder_transformer.transformer.layers.0.self_attn.in_projs.0.weight", "f32, f16 or q8_0"),
     ):
-        file = tiny_model()
+        file = tiny_model(half=expected == "f32, f16 or q8_0" or "upsample" in name)
         retype(file, name, BF16, len(file.tensor(name).data) // 2)
         error = refused(tmp_path, file, ModelContractError)
         assert (error.subject, error.found, error.expected) == (f"tensor '{name}' type", "bf16", expected)
 
 
-def with_half_codebooks(file: GgufFile) -> GgufFile:
-    for tensor in file.tensors:
-        if tensor.name.endswith("._codebook.embedding"):
-            retype(file, tensor.name, F16, 2 * 64)
-    return file
+HALF_FAMILIES = {
+    "codebooks": ("_codebook.embedding",),
+    "transposed convs": ("convtr.weight",),
+    "projections": ("_projs.0.weight", "linear1.weight", "linear2.weight"),
+}
 
 
-def test_codebooks_of_halves_beside_convs_of_halves(tmp_path):
-    file = with_half_codebooks(tiny_model(half=True))
+def with_halves(file: GgufFile, *families: str) -> list[str]:
+    """Retype the tensors of some families; returns their names."""
+    ends = tuple(end for family in families for end in HALF_FAMILIES[family])
+    names = [str(tensor.name) for tensor in file.tensors if str(tensor.name).endswith(ends)]
+    for name in names:
+        retype(file, name, F16, len(file.tensor(name).data) // 2)
+    return names
+
+
+@pytest.mark.parametrize("family", HALF_FAMILIES)
+def test_halves_beside_convs_of_halves(tmp_path, family):
+    file = tiny_model(half=True)
+    names = with_halves(file, family)
     assert inspect(tmp_path, file)["weight_class"] == "f16"
-    retype(file, "mimi.quantizer.rvq_rest.vq.layers.7._codebook.embedding", F32, 4 * 64)
+    for name in (names[1], names[3]):
+        mixed = tiny_model(half=True)
+        with_halves(mixed, family)
+        retype(mixed, name, F32, len(mixed.tensor(name).data) * 2)
+        error = refused(tmp_path, mixed, ModelContractError)
+        assert (error.subject, error.found) == (f"tensor '{name}' type", "f32")
+        assert error.expected == "f16 beside the types of the other tensors"
+
+
+@pytest.mark.parametrize("family", HALF_FAMILIES)
+def test_halves_beside_wide_convs(tmp_path, family):
+    file = tiny_model()
+    with_halves(file, family)
     error = refused(tmp_path, file, ModelContractError)
-    assert (error.found, error.expected) == ("f32", "f16 beside the types of the other tensors")
+    assert (error.found, error.expected.split()[0]) == ("f16", "f32")
+
+
+def test_all_families_of_halves(tmp_path):
+    file = tiny_model(half=True)
+    assert len(with_halves(file, *HALF_FAMILIES)) == 32 + 5 + 16
+    assert inspect(tmp_path, file)["weight_class"] == "f16"
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_halves_that_are_not_finite(tmp_path, value):
+    for family in HALF_FAMILIES:
+        file = tiny_model(half=True)
+        name = with_halves(file, family)[-1]
+        data = file.tensor(name).data
+        file.tensor(name).data = data[:-2] + np.float16(value).tobytes()
+        error = refused(tmp_path, file, ModelContractError)
+        assert (error.subject, error.expected) == (f"tensor '{name}'", "finite values")
 
 
 def quantised_model() -> GgufFile:

@@ -120,8 +120,20 @@ def quantised() -> GgufFile:
     return file
 
 
+def halves() -> GgufFile:
+    """Everything that may be f16 is."""
+    file = smallest(half=True)
+    for tensor in file.tensors:
+        if tensor.type == F32 and any(
+            part in str(tensor.name) for part in ("convtr.weight", "_projs.", "linear1.", "linear2.", "_codebook.")
+        ):
+            tensor.data = np.frombuffer(tensor.data, "<f4").astype("<f2").tobytes()
+            tensor.type = F16
+    return file
+
+
 def seeds() -> Iterator[bytes]:
-    for file in (smallest(), smallest(half=True), quantised(), replace(smallest(), keys=[])):
+    for file in (smallest(), smallest(half=True), halves(), quantised(), replace(smallest(), keys=[])):
         yield file.to_bytes()
     yield model_file().read_bytes()
     yield from (_changed(case.change, smallest()) for case in (*PREAMBLE, *KEYS, *TENSORS))
@@ -129,6 +141,7 @@ def seeds() -> Iterator[bytes]:
     yield from (_changed(case.change, tiny_model()) for case in (*SETTINGS, *SHAPES) if isinstance(case, Case))
     yield from (_changed(change, smallest()) for change in CONTRACT)
     yield from (_changed(change, quantised()) for change in QUANTISED)
+    yield from (_changed(change, halves()) for change in HALVES)
     for name, found in (("lm.text_emb.weight", 8), ("voice.embeddings", 8), ("blk.0.attn_q.weight", 8)):
         yield GgufFile(tensors=[Tensor(name, (found,), F32, bytes(4 * found))]).to_bytes()
     yield GgufFile().to_bytes()
@@ -221,6 +234,13 @@ CONTRACT: Final[tuple[Callable[[GgufFile], object], ...]] = (
     lambda file: file.tensors.append(Tensor("mimi.extra", (4,), F32, bytes(16))),
     lambda file: setattr(file, "trailing", bytes(5)),
     _mangled,
+)
+HALVES: Final[tuple[Callable[[GgufFile], object], ...]] = (
+    _put("mimi.upsample.convtr.convtr.convtr.weight", type=F32, data=bytes(4 * 4 * 4)),
+    _put("mimi.upsample.convtr.convtr.convtr.weight", data=b"\x00\x7e" * 16),
+    _put(f"{LAYER}.linear1.weight", type=F32, data=bytes(4 * 32)),
+    _put(f"{LAYER}.self_attn.in_projs.0.weight", type=BF16),
+    _put(FIRST, type=F32, data=bytes(4 * 14)),
 )
 QUANTISED: Final[tuple[Callable[[GgufFile], object], ...]] = (
     _put(f"{LAYER}.linear2.weight", data=b"\x00\x7e" + bytes(34 * 64 - 2)),
