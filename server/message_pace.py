@@ -1,8 +1,8 @@
 """How fast messages of WebSockets are taken, so that nobody's many small ones make the others wait.
 
-Every message and every control frame costs the event loop time, whatever is in it. A live stream sends a few dozen per second; those are taken as they
-come. Whoever sends more, as one that sends a recording does, shares with all others who do a rate that leaves the loop most of
-its time.
+Every message and every control frame costs the event loop time, whatever is in it. A live stream sends a few dozen per second;
+those are taken as they come. Whoever sends more, as one that sends a recording does, shares with all others who do a rate that
+leaves the loop most of its time.
 """
 
 from __future__ import annotations

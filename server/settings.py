@@ -67,7 +67,7 @@ class Settings(BaseSettings):
     max_queued_messages: int = Field(4_096, ge=16, description="Most unread messages of one connection.")
     max_messages_per_s: int = Field(1_000, ge=1, le=1_000_000, description="Messages that a stream is read at per second.")
     max_surplus_messages_per_s: int = Field(
-        2_000, ge=1, le=1_000_000, description="Messages per second, of all streams together, beyond the 100 a live one may send."
+        2_000, ge=1, le=1_000_000, description="Messages per second beyond the 100 of a live stream, for all streams."
     )
     max_control_messages_per_s: int = Field(50, ge=1, le=10_000, description="Control messages of one stream per second.")
     hello_timeout_ms: int = Field(5_000, ge=1, description="Time for the settings to come.")

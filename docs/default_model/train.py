@@ -21,22 +21,22 @@ import random
 
 import checkpoint
 import torch
-from codec import ACOUSTIC, SEMANTIC, Codec, Sizes, initialise, nearest
+from codec import Codec, Sizes, initialise
 from discriminators import adversarial_loss, all_discriminators, discriminator_loss
 from losses import ReconstructionLoss
 from optimiser import groups_of
 from shards import Crops
+from straight_through import StraightThrough
 from torch import Tensor, nn
 from torch.nn import functional
-from training import UNQUANTISED, Run, draw_levels, parse_settings
+from training import UNQUANTISED, Run, draw_levels, parse_settings, share
 
 LOW_HZ, JOINT_LOW_HZ = (420.0,), (420.0, 700.0)
 ENCODER_RATE = 0.25
 ANCHOR, LAST_ANCHOR = 0.3, 0.05
 COMMITMENT = 0.0005
-STRAIGHT_THROUGH_LEVELS = 12
-CODEBOOK_DECAY = 0.998
 JUDGES_ALONE, JUDGES_FADE = 0.06, 0.1
+"""Parts of the run in which discriminators learn without a say, and in which their say grows to its full share."""
 ADVERSARIAL_SHARE = 0.6
 
 
@@ -127,67 +127,21 @@ def join(settings: argparse.Namespace) -> None:
     checkpoint.save(codec, settings.run / "model.safetensors")
 
 
-class StraightThrough:
-    """Quantises latents so that gradients pass, and lets codebooks follow what is quantised."""
-
-    def __init__(self, codec: Codec) -> None:
-        self.codec = codec
-        self.seen: list[tuple[str, int, Tensor, Tensor]] = []
-
-    def __call__(self, latents: Tensor, levels: Tensor) -> tuple[Tensor, Tensor]:
-        """Latents [batch, dim, frames], levels [batch] -> the same quantised, and the acoustic half's distance to its codes."""
-        batch, _, frames = latents.shape
-        used, self.seen = levels.repeat_interleave(frames), []
-        total, commitment = latents.new_zeros(()), latents.new_zeros(())
-        for name, share in ((SEMANTIC, used.clamp(max=1)), (ACOUSTIC, used - 1)):
-            half = self.codec.quantizer[name]
-            rows = half.input_proj(latents).transpose(1, 2).reshape(batch * frames, -1)
-            chosen, whole = self._choose(name, rows.detach(), share)
-            chosen = torch.where((used == UNQUANTISED)[:, None], rows.detach(), chosen)
-            if name == ACOUSTIC:
-                commitment = (rows - whole).square().sum(1).mean()
-            # Coarse samples would pull the encoder to a few points.
-            passes = (used >= STRAIGHT_THROUGH_LEVELS) | (used == UNQUANTISED)
-            given = torch.where(passes[:, None], rows + (chosen - rows).detach(), chosen)
-            if name == ACOUSTIC:
-                given = torch.where((used == 1)[:, None], torch.zeros_like(given), given)
-            total = total + half.output_proj(given.view(batch, frames, -1).transpose(1, 2))
-        return total, commitment
-
-    @torch.no_grad()
-    def _choose(self, name: str, rows: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
-        rest, whole, chosen = rows, torch.zeros_like(rows), torch.zeros_like(rows)
-        for level, codebook in enumerate(self.codec.quantizer[name].codebooks):
-            index = nearest(rest, codebook)
-            self.seen.append((name, level, index, rest))
-            rest, whole = rest - codebook[index], whole + codebook[index]
-            chosen = torch.where((share > level)[:, None], whole, chosen)
-        return chosen, whole
-
-    @torch.no_grad()
-    def move_codebooks(self) -> None:
-        """Move every codebook a little towards what was quantised with it."""
-        for name, level, index, rows in self.seen:
-            half = self.codec.quantizer[name]
-            codebook, usage = half.codebooks[level], half.usage[level]
-            sums = codebook * usage[:, None] * CODEBOOK_DECAY
-            sums.index_add_(0, index, rows)
-            usage.mul_(CODEBOOK_DECAY).index_add_(0, index, torch.ones_like(rows[:, 0]))
-            codebook.copy_(sums / usage.clamp(min=1e-3)[:, None])
-
-
 def train_joint(settings: argparse.Namespace) -> None:
-    """Train everything end to end; an anchor to the analytic latents, if there are any, keeps the encoder in its place."""
+    """Train everything end to end; an anchor to the analytic latents keeps the encoder in its place."""
     codec, crops = start(settings), Crops(settings.data, torch.device(settings.device))
-    measure, quantise = ReconstructionLoss(*JOINT_LOW_HZ).to(settings.device), StraightThrough(codec)
+    measure, quantise = ReconstructionLoss(*JOINT_LOW_HZ).to(settings.device), StraightThrough(codec, settings.processes)
     projections = {name: [half.input_proj, half.output_proj] for name, half in codec.quantizer.items()}
     slow = [codec.encoder_side(), *(both[0] for both in projections.values())]
     quick = [codec.decoder_side(), *(both[1] for both in projections.values())]
     groups = groups_of(slow, settings.matrix_rate * ENCODER_RATE, settings.other_rate * ENCODER_RATE)
     run = Run(settings, codec, codec, [*groups_of(quick, settings.matrix_rate, settings.other_rate), *groups])
     run.resume()
-    has_latents = crops.latents[crops.names[0]] is not None
-    weights = latent_weights(crops, settings.device)[0] if has_latents else None
+    if crops.latents[crops.names[0]] is None:
+        raise SystemExit(
+            f"{settings.data} has no analytic latents, without which the encoder runs away: describe it without a model"
+        )
+    weights = latent_weights(crops, settings.device)[0]
     while run.goes_on():
         count, frames = run.crops()
         sound, _, latents = crops.draw(count, frames)
@@ -199,9 +153,8 @@ def train_joint(settings: argparse.Namespace) -> None:
             found = codec.decode(quantised)
         loss, parts = measure(found.float()[:, 0], sound, run.step // 4)
         loss = loss + COMMITMENT * commitment
-        if weights is not None:
-            error = (encoded.float() - padded(latents, codec.sizes.dim))[:, :, 1:].square() * weights[:, None]
-            loss = loss + (ANCHOR + (LAST_ANCHOR - ANCHOR) * min(1.0, run.progress * 1.5)) * error.mean()
+        error = (encoded.float() - padded(latents, codec.sizes.dim))[:, :, 1:].square() * weights[:, None]
+        loss = loss + (ANCHOR + (LAST_ANCHOR - ANCHOR) * min(1.0, run.progress * 1.5)) * error.mean()
         loss.backward()
         run.apply_gradients()
         quantise.move_codebooks()
@@ -228,6 +181,8 @@ class Judges:
             loss = discriminator_loss(judges, recorded, decoded)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
+        learned = [parameter.grad for parameter in self.all.parameters() if parameter.grad is not None]
+        share(learned, self.settings.processes, mean=True)
         self.optimiser.step()
         return float(loss.detach())
 
@@ -261,12 +216,13 @@ def train_adversarial(settings: argparse.Namespace) -> None:
         apart = decoded.detach().requires_grad_()
         loss, parts = measure(apart, sound, run.step // 4)
         (gradient,) = torch.autograd.grad(loss, apart)
-        turn = judges.of_step(run.step)
-        parts["judges"] = judges.learn(turn, sound, decoded.detach())
-        if run.progress > JUDGES_ALONE:
-            against = judges.gradient(turn, sound, apart)
-            share = ADVERSARIAL_SHARE * min(1.0, (run.progress - JUDGES_ALONE) / JUDGES_FADE)
-            gradient = gradient + against * (share * gradient.norm() / (against.norm() + 1e-9))
+        if run.progress >= settings.judges_from:
+            turn = judges.of_step(run.step)
+            parts["judges"] = judges.learn(turn, sound, decoded.detach())
+            heard = min(1.0, (run.progress - settings.judges_from - JUDGES_ALONE) / JUDGES_FADE)
+            if heard > 0:
+                against = judges.gradient(turn, sound, apart)
+                gradient = gradient + against * (ADVERSARIAL_SHARE * heard * gradient.norm() / (against.norm() + 1e-9))
         decoded.backward(gradient)
         run.apply_gradients()
         run.finish_step(parts)
@@ -287,7 +243,7 @@ def main() -> None:
     settings = parse_settings(tuple(PHASES), (__doc__ or "").split("\n")[0])
     torch.set_num_threads(settings.threads)
     torch.manual_seed(settings.seed)
-    random.seed(settings.seed)
+    random.seed(settings.seed + 1000 * settings.rank)
     PHASES[settings.phase](settings)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import checkpoint
 import numpy as np
 import torch
+import torch.distributed
 from codec import Codec
 from optimiser import Average, Muon
 from torch import Tensor, nn
@@ -41,11 +42,34 @@ def parse_settings(phases: tuple[str, ...], description: str) -> argparse.Namesp
     parser.add_argument("--other-rate", type=float, default=2e-3)
     parser.add_argument("--final-rate", type=float, default=0.1, help="at the end, by the rate at the beginning")
     parser.add_argument("--judges", type=int, default=2, help="discriminators in a step, in turn; 8 are all")
+    parser.add_argument("--judges-from", type=float, default=0.0, help="part of the run after which discriminators begin")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=1, help="started together, each with its --rank; all share every step")
+    parser.add_argument("--rank", type=int, default=0, help="of this process; 0 logs and saves")
+    parser.add_argument("--port", type=int, default=29_519, help="on this machine, where the processes meet")
     parser.add_argument("--save-seconds", type=float, default=180.0)
     parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args()
+    settings = parser.parse_args()
+    if settings.processes > 1:
+        address = f"tcp://127.0.0.1:{settings.port}"
+        torch.distributed.init_process_group("gloo", address, rank=settings.rank, world_size=settings.processes)
+    return settings
+
+
+@torch.no_grad()
+def share(tensors: list[Tensor], processes: int, *, mean: bool = False) -> None:
+    """Put in place of each tensor the sum, or the mean, of what all processes have of it."""
+    if processes == 1:
+        return
+    flat = torch.cat([tensor.flatten() for tensor in tensors])
+    torch.distributed.all_reduce(flat)
+    if mean:
+        flat /= processes
+    start = 0
+    for tensor in tensors:
+        tensor.copy_(flat[start : start + tensor.numel()].view_as(tensor))
+        start += tensor.numel()
 
 
 def draw_levels(count: int, most: int, *, unquantised: bool) -> Tensor:
@@ -64,7 +88,8 @@ class Run:
         self.trained, self.step, self.progress = trained, 0, 0.0
         self.others: dict[str, Any] = {}
         """More that has a state: discriminators, their optimiser."""
-        self._clock: Callable[[], float] = time.process_time if settings.device == "cpu" else time.monotonic
+        alone_on_processor = settings.device == "cpu" and settings.processes == 1
+        self._clock: Callable[[], float] = time.process_time if alone_on_processor else time.monotonic
         self._spent = 0.0
         self._started = self._saved = self._clock()
         self._losses: list[dict[str, float]] = []
@@ -84,7 +109,7 @@ class Run:
             part.load_state_dict(state[name])
         self.step, self._spent = state["step"], state["spent"]
         # Other crops than those of the beginning.
-        random.seed(f"{self.settings.seed} {self.step}")
+        random.seed(f"{self.settings.seed} {self.step} {self.settings.rank}")
         print(f"goes on at step {self.step}, {self._spent / 60:.1f} minutes done", flush=True)
 
     def _parts(self) -> dict[str, Any]:
@@ -92,7 +117,9 @@ class Run:
 
     def goes_on(self) -> bool:
         """Set the learning rate of the next step; False once the time is up."""
-        self.progress = (self._spent + self._clock() - self._started) / (self.settings.minutes * 60)
+        spent = torch.tensor([self._spent + self._clock() - self._started])
+        share([spent], self.settings.processes, mean=True)
+        self.progress = float(spent) / (self.settings.minutes * 60)
         if self.progress >= 1:
             return False
         cosine = 0.5 * (1 + math.cos(math.pi * self.progress))
@@ -109,6 +136,7 @@ class Run:
     def apply_gradients(self) -> None:
         """Move the weights by the gradients, and the average after them."""
         parameters = [parameter for group in self.optimiser.param_groups for parameter in group["params"]]
+        share([parameter.grad for parameter in parameters if parameter.grad is not None], self.settings.processes, mean=True)
         nn.utils.clip_grad_norm_(parameters, CLIP_NORM)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
@@ -117,9 +145,12 @@ class Run:
     def finish_step(self, losses: dict[str, float]) -> None:
         """Log and save, now and then."""
         self.step += 1
+        if self.settings.rank > 0:
+            return
         self._losses.append(losses)
         if self.step % LOG_EVERY_STEPS == 0:
-            means = {name: round(float(np.mean([entry[name] for entry in self._losses])), 4) for name in losses}
+            found = {name: [entry[name] for entry in self._losses if name in entry] for name in losses}
+            means = {name: round(float(np.mean(values)), 4) for name, values in found.items()}
             entry = {"step": self.step, "minutes": round(self.progress * self.settings.minutes, 2), **means}
             self._losses = []
             with (self.settings.run / "log.jsonl").open("a") as file:
@@ -130,6 +161,8 @@ class Run:
 
     def save(self) -> None:
         """Write the state to go on with, and the averaged model as a checkpoint; each appears whole or not at all."""
+        if self.settings.rank > 0:
+            return
         now = self._clock()
         self._spent, self._started, self._saved = self._spent + now - self._started, now, now
         state = {name: part.state_dict() for name, part in self._parts().items()}

@@ -80,7 +80,7 @@ def runs(command: Command, data: Path) -> Path:
 
 def opened(checkpoint: Path) -> CodecModel:
     path = checkpoint.with_suffix(".gguf")
-    convert_model(checkpoint, path, dtype="f16", codebooks="f16", force=True)
+    convert_model(checkpoint, path, dtype="f16", codebooks="f16", matrices="f16", force=True)
     return CodecModel.open(path)
 
 
