@@ -39,7 +39,7 @@ CODES: Final[dict[str, Any]] = {
     "samples": 5000,
     "provenance": {
         "model": "mimi-mini",
-        "model_sha256": "80f30c1a0a3959792268d448e451a21a2d31192eb295c9e6c7d7e410f627dd4e",
+        "model_sha256": "711d8be6de518ccab3ed5835167841965b9ca087ed4e5fa098e3bf8fb0383a54",
         "weight_class": "f16",
         "numerics": "kyutai",
         "software": f"mimi-server {__version__}",

@@ -15,11 +15,11 @@ from server.codec_executor import CodecExecutor
 
 PASSED: Final = "passed"
 FRAMES: Final = 3
-DEFAULT_MODEL: Final = "80f30c1a0a3959792268d448e451a21a2d31192eb295c9e6c7d7e410f627dd4e"
+DEFAULT_MODEL: Final = "711d8be6de518ccab3ed5835167841965b9ca087ed4e5fa098e3bf8fb0383a54"
 GOLDEN: Final[dict[tuple[str, str], str]] = {
-    (DEFAULT_MODEL, "kyutai"): "b1e7f837c3c3b9d77efbf23b0e403e7fa2eb421c667cc398c2302185253d17b8",
-    (DEFAULT_MODEL, "ggml"): "ec1a868dda7ad392bea86c88d512feecb2a425fbc436a7ef8763e6173358ae65",
-    (DEFAULT_MODEL, "ggml-causal"): "ec1a868dda7ad392bea86c88d512feecb2a425fbc436a7ef8763e6173358ae65",
+    (DEFAULT_MODEL, "kyutai"): "e516d8a2feac1ae10c62ff3582d8157b4405714ea495eb595587e73e36774916",
+    (DEFAULT_MODEL, "ggml"): "f1fdba784938e34ab0d91374300311a4f51e918c5617072cef18d538bae9c19b",
+    (DEFAULT_MODEL, "ggml-causal"): "f1fdba784938e34ab0d91374300311a4f51e918c5617072cef18d538bae9c19b",
 }
 """By SHA-256 of the model's file and numerics: SHA-256 of the codes and samples that every machine makes of :func:`signal`."""
 

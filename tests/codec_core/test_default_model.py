@@ -12,8 +12,8 @@ from codec_core import CodecModel, _ext
 from codec_core.clip import decode_clip, encode_clip
 from codec_core.pcm import to_int16
 
-SHA256 = "80f30c1a0a3959792268d448e451a21a2d31192eb295c9e6c7d7e410f627dd4e"
-SOURCE_SHA256 = "45a46898d6fabf05bf814c32be5d69bb27f1f10215748c6e4f6dd3954894d121"
+SHA256 = "711d8be6de518ccab3ed5835167841965b9ca087ed4e5fa098e3bf8fb0383a54"
+SOURCE_SHA256 = "94627296a9a951d23294f3918dbd3c06991b5ea4e51fda426774c48ce6c722e3"
 
 
 def test_the_file_is_the_one_that_was_evaluated() -> None:
