@@ -259,6 +259,7 @@ class StreamMachine(RuleBasedStateMachine):
 def patient_service(run_service, tmp_path_factory, tiny_model_path):
     """A service that refuses nobody for the machine's sake, and keeps no stream whose connection broke off."""
     options = ("--admission", "count", "--resume-grace-ms", "0", "--send-timeout-ms", "60000")
+    options += ("--max-address-handshakes-per-s", "10000")
     with run_service(tmp_path_factory.mktemp("state_machine"), tiny_model_path, *options) as running:
         yield running
 

@@ -11,7 +11,7 @@ OCTETS = {"content-type": "application/octet-stream"}
 
 
 async def test_codes_are_the_same_and_the_window_is_told(start_service, default_model, speech):
-    service = start_service("--model", "default", "--ram-budget", "22MB")
+    service = start_service("--model", "default", "--ram-budget", "13MB")
     samples = speech[: 5 * 1920]
     async with httpx.AsyncClient(base_url=service.url, timeout=60) as http:
         answer = await http.post("/v1/encode", params={"levels": 4}, content=samples.tobytes(), headers=OCTETS)

@@ -219,7 +219,7 @@ def without_privileges() -> Iterator[None]:
 
 
 def test_a_budget_changes_no_bit(mimi, recording: Path, tmp_path: Path) -> None:
-    for name, options in (("whole", ()), ("window", ("--ram-budget", "22MB"))):
+    for name, options in (("whole", ()), ("window", ("--ram-budget", "13MB"))):
         codes = tmp_path / f"{name}.npy"
         assert mimi("encode", recording, "-o", codes, *options).status == 0
         assert mimi("decode", codes, "-o", tmp_path / f"{name}.wav", *options).status == 0
