@@ -133,32 +133,29 @@ class Crops:
         self.names = [path.stem for path in sound_paths(data)]
         self.weights = [weights[name] for name in self.names]
         self.sound = {path.stem: np.load(path) for path in sound_paths(data)}
-        stored = {name: data / "codes" / f"{name}.npz" for name in self.names}
-        described = {name: dict(np.load(path)) if path.exists() else {} for name, path in stored.items()}
-        self.codes = {name: held.get("codes") for name, held in described.items()}
+        described = {name: dict(np.load(data / "codes" / f"{name}.npz")) for name in self.names}
+        self.codes = {name: held["codes"] for name, held in described.items()}
         self.latents = {name: held.get("latents") for name, held in described.items()}
         self.audible = {
             name: np.sqrt((as_float(sound).reshape(-1, FRAME_SAMPLES) ** 2).mean(1)) > AUDIBLE_RMS
             for name, sound in self.sound.items()
         }
 
-    def draw(self, count: int, frames: int, least_audible: float = 0.25) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """Sound [count, samples], codes [count * frames, levels], analytic latents [count, 96, frames]; None: not described."""
+    def draw(self, count: int, frames: int, least_audible: float = 0.25) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Sound [count, samples], codes [count * frames, levels], analytic latents [count, 96, frames] or None."""
         places = [self._place(frames, least_audible) for _ in range(count)]
         sound = np.stack([self.sound[n][i * FRAME_SAMPLES : (i + frames) * FRAME_SAMPLES] for n, i in places])
-        codes = latents = None
-        if all(held is not None for held in self.codes.values()):
-            rows = np.concatenate([self.codes[n][i : i + frames] for n, i in places]).astype(np.int64)
-            codes = torch.from_numpy(rows).to(self.device)
+        codes = np.concatenate([self.codes[n][i : i + frames] for n, i in places]).astype(np.int64)
+        latents = None
         if self.latents[self.names[0]] is not None:
             rows = np.stack([self.latents[n][i : i + frames] for n, i in places]).astype(np.float32)
             latents = torch.from_numpy(rows).transpose(1, 2).to(self.device)
-        return torch.from_numpy(as_float(sound)).to(self.device), codes, latents
+        return torch.from_numpy(as_float(sound)).to(self.device), torch.from_numpy(codes).to(self.device), latents
 
     def _place(self, frames: int, least_audible: float) -> tuple[str, int]:
         while True:
             name = random.choices(self.names, self.weights)[0]  # noqa: S311
-            start = random.randrange(len(self.audible[name]) - frames)  # noqa: S311
+            start = random.randrange(len(self.codes[name]) - frames)  # noqa: S311
             if self.audible[name][start : start + frames].mean() > least_audible:
                 return name, start
 
