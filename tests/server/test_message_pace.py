@@ -8,16 +8,7 @@ from server.rate_limit import BURST_S
 LIVE_AT_FIRST = int(LIVE_PER_S * LIVE_BEGIN_S)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 10.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-def test_turns_are_given_in_order_at_the_rate():
-    clock = Clock()
+def test_turns_are_given_in_order_at_the_rate(clock):
     turns = Turns(10, 0.2, clock)
     assert [turns.take() for _ in range(5)] == pytest.approx([0, 0, 0, 0.1, 0.2])
     clock.now_s += 3600
@@ -25,8 +16,7 @@ def test_turns_are_given_in_order_at_the_rate():
     assert [turns.take() for _ in range(4)] == pytest.approx([0, 0, 0, 0.1])
 
 
-def test_a_live_stream_never_waits_however_much_others_send():
-    clock = Clock()
+def test_a_live_stream_never_waits_however_much_others_send(clock):
     surplus = Turns(200, TOGETHER_S, clock)
     flood, live = MessagePace(1_000, surplus, clock), MessagePace(1_000, surplus, clock)
     for _ in range(500):
@@ -37,8 +27,7 @@ def test_a_live_stream_never_waits_however_much_others_send():
     assert flood.take() > 10
 
 
-def test_many_connections_share_the_surplus_and_coming_anew_gains_little():
-    clock = Clock()
+def test_many_connections_share_the_surplus_and_coming_anew_gains_little(clock):
     surplus = Turns(100, 0, clock)
     for number in range(20):
         pace = MessagePace(1_000, surplus, clock)
@@ -46,8 +35,7 @@ def test_many_connections_share_the_surplus_and_coming_anew_gains_little():
         assert pace.take() == pytest.approx(number / 100)
 
 
-def test_one_connection_alone_is_read_at_its_own_rate():
-    clock = Clock()
+def test_one_connection_alone_is_read_at_its_own_rate(clock):
     pace = MessagePace(500, shared_turns(1_000_000), clock)
     waits_s = [pace.take() for _ in range(500 * BURST_S + 51)]
     assert max(waits_s[: 500 * BURST_S]) == 0

@@ -7,16 +7,7 @@ from server.errors import HandshakeRateError
 from server.rate_limit import BURST_S, HandshakeGate, RateLimit
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 10.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-def test_a_burst_then_the_rate():
-    clock = Clock()
+def test_a_burst_then_the_rate(clock):
     limit = RateLimit(5, clock)
     assert [limit.take() for _ in range(5 * BURST_S)] == [0.0] * 5 * BURST_S
     assert limit.take() == pytest.approx(0.2)
@@ -28,9 +19,8 @@ def test_a_burst_then_the_rate():
     assert [limit.take() == 0 for _ in range(5 * BURST_S + 1)] == [True] * 5 * BURST_S + [False]
 
 
-def test_clients_are_counted_apart_and_told_when_to_come_back(monkeypatch):
+def test_clients_are_counted_apart_and_told_when_to_come_back(clock, monkeypatch):
     """ANCHORS E3: a reason of its own."""
-    clock = Clock()
     gate = HandshakeGate(2, clock)
     for _ in range(2 * BURST_S):
         gate.pass_one("192.0.2.1")

@@ -20,7 +20,8 @@ from codec_core.convert import convert_model, source_file
 from codec_core.errors import CheckpointError, ModelAccessError, ModelContractError, OutputExistsError, SettingError
 from codec_core.synth import write_synthetic
 
-Reader = Callable[[Path], tuple[dict[str, Any], dict[str, Any]]]
+Tensors = dict[str, Any]
+Reader = Callable[[Path], tuple[dict[str, Any], Tensors]]
 
 
 def test_what_is_written_and_reported(tiny_checkpoint: Path, tmp_path: Path, read_gguf: Reader) -> None:
@@ -67,14 +68,24 @@ def test_the_size_of_the_pieces_does_not_show(
     assert (tmp_path / "x.gguf").read_bytes() == tiny_f16_gguf.read_bytes()
 
 
+def types(tensors: Tensors) -> dict[str, np.dtype]:
+    return {name: tensor.data.dtype for name, tensor in tensors.items()}
+
+
+def require_halves(metadata: dict[str, Any], narrow: Tensors, wide: Tensors, belongs: Callable[[str], bool]) -> None:
+    """Require class f16, with f16 for what belongs and what was f16 already, and the values rounded once."""
+    assert metadata["moshi.mimi.weight_class"] == "f16"
+    for name, tensor in narrow.items():
+        half = belongs(name) or wide[name].data.dtype == np.float16
+        assert tensor.data.dtype == (np.float16 if half else np.float32), name
+        assert np.array_equal(tensor.data, wide[name].data.astype(tensor.data.dtype))
+
+
 def test_class_f16(tiny_gguf: Path, tiny_f16_gguf: Path, read_gguf: Reader) -> None:
     _, wide = read_gguf(tiny_gguf)
     metadata, narrow = read_gguf(tiny_f16_gguf)
-    assert metadata["moshi.mimi.weight_class"] == "f16"
-    for name, tensor in narrow.items():
-        half = name.endswith(".conv.conv.weight") or (".quantizer." in name and "_proj." in name)
-        assert tensor.data.dtype == (np.float16 if half else np.float32), name
-        assert np.array_equal(tensor.data, wide[name].data.astype(tensor.data.dtype))
+    convs_and_rvq = re.compile(r"\.conv\.conv\.weight$|\.quantizer\..*_proj\.")
+    require_halves(metadata, narrow, wide, lambda name: convs_and_rvq.search(name) is not None)
     assert CodecModel.open(tiny_f16_gguf).info.weight_class == "f16"
 
 
@@ -82,15 +93,9 @@ def test_codebooks_of_halves(tiny_checkpoint: Path, tiny_f16_gguf: Path, tmp_pat
     _, wide = read_gguf(tiny_f16_gguf)
     convert_model(tiny_checkpoint, tmp_path / "x.gguf", dtype="f16", codebooks="f16")
     metadata, narrow = read_gguf(tmp_path / "x.gguf")
-    assert metadata["moshi.mimi.weight_class"] == "f16"
-    for name, tensor in narrow.items():
-        half = name.endswith("._codebook.embedding") or wide[name].data.dtype == np.float16
-        assert tensor.data.dtype == (np.float16 if half else np.float32), name
-        assert np.array_equal(tensor.data, wide[name].data.astype(tensor.data.dtype))
+    require_halves(metadata, narrow, wide, lambda name: name.endswith("._codebook.embedding"))
     convert_model(tmp_path / "x.gguf", tmp_path / "kept.gguf")
-    assert {name: tensor.data.dtype for name, tensor in read_gguf(tmp_path / "kept.gguf")[1].items()} == {
-        name: tensor.data.dtype for name, tensor in narrow.items()
-    }
+    assert types(read_gguf(tmp_path / "kept.gguf")[1]) == types(narrow)
     convert_model(tmp_path / "x.gguf", tmp_path / "widened.gguf", codebooks="f32")
     assert read_gguf(tmp_path / "widened.gguf")[1]["mimi.quantizer.rvq_first.vq.layers.0._codebook.embedding"].data.dtype == (
         np.float32
@@ -102,20 +107,12 @@ def test_matrices_of_halves(tiny_checkpoint: Path, tiny_f16_gguf: Path, tmp_path
     _, wide = read_gguf(tiny_f16_gguf)
     convert_model(tiny_checkpoint, tmp_path / "x.gguf", dtype="f16", matrices="f16")
     metadata, narrow = read_gguf(tmp_path / "x.gguf")
-    assert metadata["moshi.mimi.weight_class"] == "f16"
     assert sum(bool(matrix.search(name)) for name in narrow) == 1 + 4 + 2 * 2 * 4
-    for name, tensor in narrow.items():
-        half = matrix.search(name) or wide[name].data.dtype == np.float16
-        assert tensor.data.dtype == (np.float16 if half else np.float32), name
-        assert np.array_equal(tensor.data, wide[name].data.astype(tensor.data.dtype))
+    require_halves(metadata, narrow, wide, lambda name: matrix.search(name) is not None)
     convert_model(tmp_path / "x.gguf", tmp_path / "kept.gguf")
-    assert {name: tensor.data.dtype for name, tensor in read_gguf(tmp_path / "kept.gguf")[1].items()} == {
-        name: tensor.data.dtype for name, tensor in narrow.items()
-    }
+    assert types(read_gguf(tmp_path / "kept.gguf")[1]) == types(narrow)
     convert_model(tmp_path / "x.gguf", tmp_path / "widened.gguf", matrices="f32")
-    assert {name: tensor.data.dtype for name, tensor in read_gguf(tmp_path / "widened.gguf")[1].items()} == {
-        name: tensor.data.dtype for name, tensor in wide.items()
-    }
+    assert types(read_gguf(tmp_path / "widened.gguf")[1]) == types(wide)
 
 
 def test_matrices_of_halves_become_blocks(wide_checkpoint: Path, tmp_path: Path, read_gguf: Reader) -> None:
